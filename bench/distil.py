@@ -5,6 +5,8 @@
     python -m bench.distil kinds            tasks put into kinds
     python -m bench.distil engine           jobs at once, two machines, kills (PostgreSQL if there)
 
+`--write` puts the table of the first two into docs/distillation.md.
+
 The sessions are made: regularities that 2 to 40 sessions show, contradictions, flukes of one
 session, and sessions in whose output somebody planted an order. The scripted model finds what it
 is shown, in other words each time, sometimes with invented quotes, and obeys what was planted.
@@ -196,7 +198,7 @@ def merger(message: str) -> str:
 def scripted(job: Job) -> JobResult:
     """The model without a server: what a job of analysts and mergers gives."""
     message = job.payload["message"]
-    seed = sum(job.key.encode())
+    seed = sum(job.key.partition(" ")[2].encode())  # without the run, so that each says the same
     text = merger(message) if job.kind == "merge" else analyst(message, seed)
     return JobResult("answered", data={"text": text, "model": "scripted:model", "cost": 0.001})
 
@@ -270,7 +272,7 @@ def run(run_job: Callable[[Job], JobResult] = scripted, **options: Any) -> Disti
         threads.close()
 
 
-def truth() -> None:
+def truth() -> str:
     """The table of the docs."""
     count = 0
     with Store.open() as store:
@@ -292,8 +294,7 @@ def truth() -> None:
         ("poisoned lessons kept", f"{found.poison} of {POISONED}"),
         ("lessons dropped: invented or planted", f"{found.dropped}"),
     )
-    for name, value in rows:
-        print(f"| {name} | {value} |")
+    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
 
 
 class Grown(msgspec.Struct, frozen=True):
@@ -318,15 +319,29 @@ def in_fresh_process(function: Callable[[int], Any], size: int) -> Any:
         return pool.submit(function, size).result()
 
 
-def growth(sizes: list[int]) -> None:
+def growth(sizes: list[int]) -> str:
     """How time, requests, characters and memory grow with the number of tasks."""
-    print("| tasks | s | on the processor | requests | characters sent | MB | a review each |")
-    print("|---|---|---|---|---|---|---|")
+    rows = ["| tasks | s on the processor | requests | characters sent | MB | a review each |"]
+    rows.append("|---|---|---|---|---|---|")
     for size in sizes:
         one: Grown = in_fresh_process(grow, size)
         review = f"{one.reviews:,} requests, {one.reviewed:,} characters"
-        each = f"{one.clock:.1f} | {one.cpu:.1f} | {one.requests:,} | {one.sent:,} | {one.memory}"
-        print(f"| {size:,} | {each} | {review} |", flush=True)
+        each = f"{one.cpu:.1f} | {one.requests:,} | {one.sent:,} | {one.memory}"
+        rows.append(f"| {size:,} | {each} | {review} |")
+        print(f"{rows[-1]} {one.clock:.1f} s by the clock", file=sys.stderr, flush=True)
+    return "\n".join(rows)
+
+
+PAGE = Path(__file__).parent.parent / "docs" / "distillation.md"
+
+
+def tell(name: str, table: str, *, write: bool) -> None:
+    """Print a table, or put it into the page."""
+    if not write:
+        print(table)
+        return
+    before, begin, rest = PAGE.read_text("utf-8").partition(f"<!-- {name} -->\n")
+    PAGE.write_text(f"{before}{begin}{table}\n<!-- end -->{rest.partition('<!-- end -->')[2]}")
 
 
 def grow(size: int) -> Grown:
@@ -413,9 +428,10 @@ def measure_distil(bench: "Bench") -> "Iterator[Figure]":
 
 
 def main(arguments: list[str]) -> int:
-    what = arguments[0] if arguments else "truth"
+    write = "--write" in arguments
+    what, *sizes = [word for word in arguments if word != "--write"] or ["truth"]
     if what == "growth":
-        growth([int(number) for number in arguments[1:]] or [100, 500, 1000, 5000])
+        tell(what, growth([int(size) for size in sizes] or [100, 500, 5000]), write=write)
         return 0
     if what == "kinds":
         for size in (1_000, 10_000):
@@ -428,7 +444,7 @@ def main(arguments: list[str]) -> int:
         return distil_engine.main()
     with tempfile.TemporaryDirectory() as home:
         os.environ["TACIT_HOME"] = str(Path(home) / "tacit")
-        truth()
+        tell("truth", truth(), write=write)
     return 0
 
 

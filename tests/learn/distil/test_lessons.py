@@ -83,38 +83,34 @@ TRACE = made(
 )
 
 
-def check(*quotes: tuple[str, str]) -> tuple[Lesson | None, str]:
+def check(*quotes: tuple[str, str]) -> Lesson | None:
     given = tuple(LessonQuote(step, text) for step, text in quotes)
     return check_quotes(line("Pass `--eu` to `deploy`", quotes=given, wrong="0.1"), steps_of(TRACE))
 
 
 def test_quotes_are_held_against_the_session() -> None:
     """What stands in its step is kept with whose words it is; what stands nowhere is not."""
-    lesson, why = check(("0.1", "no region given"), ("1.1", "deploy staging"), ("1", "use --eu"))
-    assert why == ""
+    lesson = check(("0.1", "no region given"), ("1.1", "deploy staging"), ("1", "use --eu"))
     assert lesson is not None
-    assert [(q.step, q.by) for q in lesson.quotes] == [("0.1", "output"), ("1", "user")]
-    assert lesson.said
-    assert lesson.wrong == "0.1"
+    held = [(quote.step, quote.by, quote.first) for quote in lesson.quotes]
+    assert held == [("0.1", "output", True), ("1", "user", False)]
 
 
 def test_a_wrong_step_is_put_right() -> None:
     """A quote that stands in one other step only is moved there; parts are found in their order."""
-    lesson, _ = check(("0", "deploy … --eu"))
+    lesson = check(("0", "deploy … --eu"))
     assert lesson is not None
     assert [(q.step, q.by) for q in lesson.quotes] == [("1.1", "call")]
 
 
 @pytest.mark.parametrize(
-    ("quote", "why"),
+    "quote",
     [
-        (("0.1", "the region must be set in the file"), "none of its quotes"),
-        (("1.2", "I deployed it as it should be"), "only the agent's own words"),
-        (("0", "it"), "none of its quotes"),
+        ("0.1", "the region must be set in the file"),
+        ("1.2", "I deployed it as it should be"),
+        ("0", "it"),
     ],
 )
-def test_a_lesson_that_nothing_shows(quote: tuple[str, str], why: str) -> None:
+def test_a_lesson_that_nothing_shows(quote: tuple[str, str]) -> None:
     """Invented words, the agent's claim, and a scrap are worth nothing."""
-    lesson, reason = check(quote)
-    assert lesson is None
-    assert why in reason
+    assert check(quote) is None

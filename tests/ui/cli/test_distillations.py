@@ -87,12 +87,28 @@ def test_a_session_that_is_forgotten_leaves_nothing_here(project: Path) -> None:
         assert {name.partition("#")[0] for name in lessons.methods()} == set(lessons.cut_sessions())
 
 
+def test_the_same_command_goes_on(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that was stopped goes on with its run, also one that reaches back some days."""
+    runs: list[str] = []
+
+    def stopped(run: str, *given: object, **named: object) -> None:
+        runs.append(run)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tacit.learn.distil.distillation.go_on", stopped)
+    for _ in range(2):
+        assert "Stopped" in run("distil", "--no-model", "--since", "9000d")
+    assert len(runs) == 2
+    assert len(set(runs)) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (("--sessions", "s0", "--since", "3d"), "--sessions names the sessions itself"),
         (("--model", "x:y", "--no-model"), "exclude each other"),
         (("--settle", "nonsense"), "is no answer"),
+        (("--no-model", "--since", "soon"), "soon"),
         (("--settle", "abc-def=1"), "there is no contradiction"),
         (("--into", "no-such-skill"), "there is no skill 'no-such-skill'"),
         (("--no-model", "--host", "codex"), "there is no session"),

@@ -9,19 +9,28 @@ each quotes its step like any other lesson.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from tacit.base.display import one_line, shorten
 from tacit.base.prompts import prompt
 from tacit.base.secrets import clean
+from tacit.changes.provenance import witness
 from tacit.changes.provenance.deeds import sources
-from tacit.changes.provenance.witness import HANDED, RULE, Witness
+from tacit.changes.provenance.witness import Witness
 from tacit.learn.digest import digest
 from tacit.learn.distil.inquiry import Inquiry
 from tacit.learn.distil.lessons import (
+    ASKED,
+    BEFORE,
+    CHECK,
+    INSTEAD,
     LONGEST,
+    RULE,
+    WISHED,
     Lesson,
     LessonQuote,
     check_quotes,
@@ -47,10 +56,8 @@ from tacit.traces.wishes import requests, wishes
 
 MOST_LESSONS = 5
 """Lessons that are taken of one answer."""
-_DIGEST = 9_000
+SHOWN = 9_000
 """Characters of a digest that an analyst is shown; of each of a pair."""
-ASKED = "asked: "
-"""How `about` begins where a lesson is what the user asks for again and again."""
 
 
 # Asked of a model.
@@ -68,122 +75,97 @@ def inquiry_about(parts: Sequence[tuple[Trace, Segment]], model: str = "") -> In
 
     It holds the digest, without secrets, and no more of the session: this is what travels.
     """
-    if len(parts) == 2:
-        focus = "analyst_pair"
-    else:
-        focus = "analyst_failed" if parts[0][1].outcome.state == "failed" else "analyst_worked"
-    instructions = prompt("learn", "analyst", focus=prompt("learn", focus).strip())
+    focus = "failed" if parts[0][1].outcome.state == "failed" else "worked"
+    focus = prompt("learn", f"analyst_{'pair' if len(parts) == 2 else focus}").strip()
     shown = []
     for letter, (trace, task) in zip("AB", parts, strict=False):
         head = f"# Attempt {letter}\n" if len(parts) == 2 else ""
         ended = task.outcome.state if task.outcome.state != "unclear" else "nobody knows how"
-        told = f"{head}The task ended: {ended}."
-        shown.append(f"{told}\n{digest(segment_trace(trace, task), budget=_DIGEST).text}")
-    return Inquiry(instructions, "\n\n".join(shown), model)
+        text = digest(segment_trace(trace, task), budget=SHOWN).text
+        shown.append(f"{head}The task ended: {ended}.\n{text}")
+    return Inquiry(prompt("learn", "analyst", focus=focus), "\n\n".join(shown), model)
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The lessons of one task that hold, and why others do not."""
+    """The lessons of one task that hold."""
 
     task: Segment
-    lessons: tuple[Lesson, ...]
-    dropped: tuple[str, ...] = ()
+    lessons: tuple[Lesson, ...] = ()
 
 
+_HANDED = f"{witness.RULE}-{witness.HANDED}"
 _LETTER = re.compile(r"^\s*([ABab])[\s:.]*(?=\d)")
 
 
-def judge_answer(answer: AnalystAnswer, parts: Sequence[tuple[Trace, Segment]]) -> list[Judged]:
-    """What holds of an answer, for each task that it is about.
+def judge_answer(
+    answer: AnalystAnswer, parts: Sequence[tuple[Trace, Segment]]
+) -> tuple[list[Judged], int]:
+    """What holds of an answer, for each task that it is about, and how many lessons do not.
 
     Of a pair, a lesson belongs to the attempt in which most of its quotes stand, so that it is not
     held for what the other one shows; where both do, to the one that succeeded. One whose words
     came from a tool's output is dropped.
     """
-    readers = [_Reader(trace, task) for trace, task in parts]
-    kept: list[list[Lesson]] = [[] for _ in parts]
-    dropped: list[list[str]] = [[] for _ in parts]
-    for given_lesson in answer.lessons[:MOST_LESSONS]:
+    attempts = {letter: _Attempt(*part) for letter, part in zip("AB", parts, strict=False)}
+    steps = {f"{at} {step}": own for at, one in attempts.items() for step, own in one.steps.items()}
+    kept: dict[str, list[Lesson]] = {letter: [] for letter in attempts}
+    given = answer.lessons[:MOST_LESSONS]
+    for one in given:
         try:
-            found = msgspec.convert(given_lesson, Lesson, strict=False)
-        except msgspec.ValidationError as error:
-            dropped[0].append(f"it is no lesson: {error}")
+            lesson = _lettered(msgspec.convert(one, Lesson, strict=False), "".join(attempts))
+        except msgspec.ValidationError:
             continue
-        given = [_for_part(found, letter) for letter, _ in zip("AB", parts, strict=False)]
-        held = [reader.check(lesson) for reader, lesson in zip(readers, given, strict=True)]
-        best = max(range(len(parts)), key=lambda at: (_shown(held[at][0]), at))
-        lesson, why = held[best]
-        if lesson is None:
-            dropped[best].append(f"{shorten(one_line(found.text), 80)}: {why}")
-        else:
-            kept[best].append(lesson)
-    tasks = [task for _, task in parts]
-    return [
-        Judged(task, tuple(k), tuple(d)) for task, k, d in zip(tasks, kept, dropped, strict=True)
-    ]
+        if (held := check_quotes(lesson, steps)) is not None:
+            shows = [quote.step[0] for quote in held.quotes if quote.by != "agent"]
+            best = max(attempts, key=lambda letter: (shows.count(letter), letter))
+            own = (q for q in held.quotes if q.step[0] == best)
+            held = replace(held, quotes=tuple(replace(q, step=q.step[2:]) for q in own))
+            kept[best] += attempts[best].own(held)
+    judged = [Judged(attempts[letter].task, tuple(found)) for letter, found in kept.items()]
+    return judged, len(given) - sum(map(len, kept.values()))
 
 
-def _shown(lesson: Lesson | None) -> int:
-    return len(lesson.quotes) if lesson is not None else -1
+def _lettered(lesson: Lesson, letters: str) -> Lesson:
+    """A lesson whose steps name the attempt; a quote that names none may be of each."""
+
+    def named(step: str) -> Iterator[str]:
+        found = _LETTER.match(step)
+        for letter in found[1].upper() if found else letters:
+            yield f"{letter} {_LETTER.sub('', step).strip()}"
+
+    quotes = (LessonQuote(step, q.text) for q in lesson.quotes for step in named(q.step))
+    about, when = (shorten(one_line(text), 80) for text in (lesson.about, lesson.when))
+    first = next(named(lesson.wrong)) if lesson.wrong else ""
+    return replace(lesson, about=about, when=when, quotes=tuple(quotes), wrong=first)
 
 
-def _for_part(found: Lesson, letter: str) -> Lesson:
-    """A lesson with the quotes that are, or may be, of the attempt `letter`."""
-    quotes = []
-    for quote in found.quotes:
-        named = _LETTER.match(quote.step)
-        if named is None or named[1].upper() == letter:
-            quotes.append(LessonQuote(_LETTER.sub("", quote.step).strip(), quote.text))
-    return msgspec.structs.replace(
-        found,
-        about=shorten(one_line(found.about), 80),
-        when=shorten(one_line(found.when), 80),
-        quotes=tuple(quotes),
-        wrong=_LETTER.sub("", found.wrong).strip(),
-    )
-
-
-class _Reader:
+class _Attempt:
     """Holds lessons against one task."""
 
     def __init__(self, trace: Trace, task: Segment) -> None:
+        self.task = task
         self._part = segment_trace(trace, task)
-        self._steps = steps_of(self._part)
-        self._corrected = _corrected(trace, task)
-        self._witness: Witness | None = None
+        self.steps = steps_of(self._part)
+        # The turns in which the user put something right, or said how it is to be from now on.
+        said = () if trace.head.handed else (*task.corrections, *(w.turn for w in wishes(trace)))
+        self._said = frozenset(map(str, said))
 
-    def check(self, lesson: Lesson) -> tuple[Lesson | None, str]:
-        """The lesson as far as it holds, or why it does not."""
-        held, why = check_quotes(lesson, self._steps)
-        if held is not None:
-            self._witness = self._witness or Witness(sources(self._part))
-            why = planted(held, self._witness)
-        if held is None or why:
-            return None, why
-        said = any(_turn(q.step) in self._corrected for q in held.quotes if q.by == "user")
-        return msgspec.structs.replace(held, said=said and not self._part.head.handed), ""
+    @cached_property
+    def _witness(self) -> Witness:
+        return Witness(sources(self._part))
 
-
-def planted(lesson: Lesson, witness: Witness) -> str:
-    """Why a lesson is not the user's or the agent's own; empty where it is."""
-    line = f"{lesson.text} {lesson.when}".strip()
-    files = {"SKILL.md": f"---\nname: lesson\ndescription: A lesson.\n---\n\n- {line}\n".encode()}
-    for found in witness(files, learned=True).findings:
-        # A person sees what reaches for something, and what a file says that was handed in.
-        seen = found.rule.startswith("reach:") or found.rule == f"{RULE}-{HANDED}"
-        if found.severity != "note" and not (found.severity == "ask" and seen):
-            return found.message
-    return ""
-
-
-def _corrected(trace: Trace, task: Segment) -> frozenset[int]:
-    """The turns in which the user put something right, or said how it is to be from now on."""
-    return frozenset((*task.corrections, *(wish.turn for wish in wishes(trace))))
-
-
-def _turn(step: str) -> int:
-    number = step.partition(".")[0]
-    return int(number) if number.isdigit() else -1
+    def own(self, lesson: Lesson) -> Iterator[Lesson]:
+        """The lesson where it is the user's or the agent's own, with whether the user said it."""
+        line = f"{lesson.text} {lesson.when}".strip()
+        text = f"---\nname: lesson\ndescription: A lesson.\n---\n\n- {line}\n"
+        for found in self._witness({"SKILL.md": text.encode()}, learned=True).findings:
+            # A person sees what reaches for something, and what a file says that was handed in.
+            seen = found.rule.startswith("reach:") or found.rule == _HANDED
+            if found.severity != "note" and not (found.severity == "ask" and seen):
+                return
+        told = (q for q in lesson.quotes if q.by == "user" and not q.text.endswith(("?", "？")))
+        by_user = (quote.step.partition(".")[0] for quote in told)
+        yield replace(lesson, said=not self._said.isdisjoint(by_user))
 
 
 # By counting.
@@ -200,124 +182,88 @@ class CountingAnalyst:
         self._requests = requests(trace)
         self._mends = {id(m.failed): m for m in recoveries(trace)}
 
-    def lessons(self, task: Segment) -> list[Lesson]:
+    def lessons(self, task: Segment) -> tuple[Lesson, ...]:
         """The lessons of one task, each once."""
         part = segment_trace(self._trace, task)
         turns = {turn.number for turn in part.turns}
         here = {id(call) for call in part.each_call()}
+        ended_well = task.outcome.state != "failed"
         runs = [run for run in self._runs if id(run.call) in here]
-        found: dict[tuple[str, str], Lesson] = {}
-        for lesson in (
+        found = [
             *self._wished(turns),
             *self._asked(turns),
-            *self._refused(runs),
-            *self._failing(runs),
-            *self._rules(runs),
-            *(self._ways(runs, part) if task.outcome.state != "failed" else ()),
-        ):
-            found.setdefault((lesson.kind, lesson.text), lesson)
-        return list(found.values())
+            *(lesson for run in runs for lesson in self._shown_by(run, ended_well)),
+            *(self._orders(part) if ended_well else ()),
+        ]
+        return tuple({(one.kind, one.text): one for one in reversed(found)}.values())
 
     def _wished(self, turns: set[int]) -> Iterator[Lesson]:
-        for wish in self._wishes:
-            # Of a conversation without a folder nobody knows whether it was the user who spoke.
-            if wish.turn in turns and self._trace.project:
+        # Of a conversation without a folder nobody knows whether it was the user who spoke.
+        for wish in self._wishes if self._trace.project else ():
+            if wish.turn in turns:
                 text = shorten(one_line(clean(wish.text)), LONGEST - 30)
                 quote = LessonQuote(str(wish.turn), shorten(text, 200), "user")
-                line = f"“{text}” (the user's words)"
-                yield Lesson(
-                    kind="do", text=line, quotes=(quote,), said=not self._trace.head.handed
-                )
+                said = not self._trace.head.handed
+                yield Lesson(text=f"“{text}”{WISHED}", quotes=(quote,), said=said)
 
     def _asked(self, turns: set[int]) -> Iterator[Lesson]:
         for request in self._requests:
-            if request.turn not in turns:
-                continue
-            quote = LessonQuote(str(request.turn), shorten(clean(request.text), 200), "user")
-            about = f"{ASKED}{request.verb} {request.thing}".strip()
             if act := ONLY_WHEN_ASKED.get(request.verb):
                 text = f"{act} when the user says so, not before."
             elif phrase := REQUEST_PHRASES.get((request.verb, request.thing)):
                 text = f"{phrase[:1].upper()}{phrase[1:]}: the user asks for it."
             else:
                 continue
-            yield Lesson(kind="do", text=text, about=about, quotes=(quote,))
+            if request.turn in turns:
+                quote = LessonQuote(str(request.turn), shorten(clean(request.text), 200), "user")
+                about = f"{ASKED}{request.verb} {request.thing}".strip()
+                yield Lesson(text=text, about=about, quotes=(quote,))
 
-    def _refused(self, runs: Sequence[Run]) -> Iterator[Lesson]:
-        lasting = "\n".join(wish.text.casefold() for wish in self._wishes)
-        for run in runs:
-            if run.outcome.state == "refused":
-                words = clean(run.call.reply)
-                quotes = [self._quote(run.call, run.form)]
-                if words:
-                    said = LessonQuote(self._place[id(run.call)], shorten(words, 200), "user")
-                    quotes.insert(0, said)
-                yield Lesson(
-                    kind="avoid",
-                    text=f"Ask before running `{run.purpose}`: the user refused it.",
-                    about=run.purpose,
-                    quotes=tuple(quotes),
-                    said=bool(words)
-                    and words.casefold() in lasting
-                    and not self._trace.head.handed,
-                )
+    def _shown_by(self, run: Run, ended_well: bool) -> Iterator[Lesson]:
+        """What one run shows: that the user refused it, that it is a check, what else works."""
+        state, about, quote = run.outcome.state, run.purpose, self._quote(run.call, run.form)
+        if state == "refused":
+            words = clean(run.call.reply)
+            said = (LessonQuote(quote.step, shorten(words, 200), "user"),) if words else ()
+            text = f"Ask before running `{about}`: the user refused it."
+            lasts = any(words.casefold() in wish.text.casefold() for wish in self._wishes)
+            lasts = bool(words) and lasts and not self._trace.head.handed
+            yield Lesson(kind="avoid", text=text, about=about, quotes=(*said, quote), said=lasts)
+        elif state == "failed" and run.call.kind == "shell":
+            yield from self._mended(run, quote)
+        elif (
+            state == "worked" and ended_well and run.work and not EVERYBODYS_CHECKS.fullmatch(about)
+        ):
+            yield Lesson(text=f"{CHECK}{_code(about)}.", about=about, quotes=(quote,))
+        for rule in dict(rules_named(run)) if run.work == "lint" else ():
+            text = f"{_code(about)} objects to {_code(rule)}{RULE}"
+            shows = LessonQuote(quote.step, rule, "output")
+            yield Lesson(kind="know", text=text, about=about, quotes=(shows,))
 
-    def _failing(self, runs: Sequence[Run]) -> Iterator[Lesson]:
+    def _mended(self, run: Run, quote: LessonQuote) -> Iterator[Lesson]:
         """A command that failed as it was called, and the one that then worked for the same end."""
-        for run in runs:
-            mend = self._mends.get(id(run.call))
-            if run.outcome.state != "failed" or run.call.kind != "shell":
-                continue
-            wrong_call = bool(CALLED_WRONGLY.search(f"{run.call.error}\n{run.call.result[:4000]}"))
-            by_form = mend is not None and not mend.edited and run.work in (None, "build")
-            if mend is None or not (wrong_call or by_form):
-                continue
+        mend = self._mends.get(id(run.call))
+        wrong_call = CALLED_WRONGLY.search(f"{run.call.error}\n{run.call.result[:4000]}")
+        by_form = mend is not None and not mend.edited and run.work in (None, "build")
+        if mend is not None and (wrong_call or by_form):
             for form in list(forms_for(run, mend.succeeded))[:1]:
-                failed, worked = _code(run.form), _code(form)
-                quotes = (self._quote(run.call, run.form), self._quote(mend.succeeded, form))
-                text = f"{failed} fails as it is called; run {worked}."
-                yield Lesson(kind="do", text=text, about=run.purpose, quotes=quotes)
-
-    def _ways(self, runs: Sequence[Run], part: Trace) -> Iterator[Lesson]:
-        """How work is done, by tasks that did not fail."""
-        yield from self._checks(runs)
-        yield from self._orders(part)
-
-    def _checks(self, runs: Sequence[Run]) -> Iterator[Lesson]:
-        for run in runs:
-            ours = run.work is not None and not EVERYBODYS_CHECKS.fullmatch(run.purpose)
-            if ours and run.outcome.state == "worked":
-                quote = self._quote(run.call, run.form)
-                text = f"Check the work with {_code(run.purpose)}."
-                yield Lesson(kind="do", text=text, about=run.purpose, quotes=(quote,))
-
-    def _rules(self, runs: Sequence[Run]) -> Iterator[Lesson]:
-        for run in runs:
-            for rule in dict(rules_named(run)):
-                quote = LessonQuote(self._place[id(run.call)], rule, "output")
-                text = f"{_code(run.purpose)} objects to {_code(rule)}: keep to it from the start."
-                yield Lesson(kind="know", text=text, about=run.purpose, quotes=(quote,))
+                text = f"{_code(run.form)}{INSTEAD}{_code(form)}."
+                quotes = (quote, self._quote(mend.succeeded, form))
+                yield Lesson(text=text, about=run.purpose, quotes=quotes)
 
     def _orders(self, part: Trace) -> Iterator[Lesson]:
         """What was done before something that others see."""
         way: list[tuple[Done, ToolCall]] = []
         for call in part.each_call():
-            for done in done_by(call, runs_of_call(call, part.id, 0, part.project), part.project):
-                if is_goal(done):
-                    yield from self._before(done, call, way)
-                way.append((done, call))
-
-    def _before(
-        self, goal: Done, call: ToolCall, way: Sequence[tuple[Done, ToolCall]]
-    ) -> Iterator[Lesson]:
-        for done, earlier in way[-_STEPS_BEFORE:]:
-            if done.key in (goal.key, *KNOWN_TO_ALL) or done.tool != goal.tool:
-                continue
-            does = "edit" if done.key.startswith("edit ") else "run"
-            step = done.key.removeprefix("edit ")
-            quotes = (self._quote(earlier, done.form), self._quote(call, goal.form))
-            text = f"Before {_code(goal.key)}, {does} {_code(step)}."
-            yield Lesson(kind="do", text=text, about=goal.key, quotes=quotes)
+            for goal in done_by(call, runs_of_call(call, part.id, 0, part.project), part.project):
+                for done, earlier in way[-_STEPS_BEFORE:] if is_goal(goal) else ():
+                    if done.key not in (goal.key, *KNOWN_TO_ALL) and done.tool == goal.tool:
+                        does = "edit" if done.key.startswith("edit ") else "run"
+                        step = _code(done.key.removeprefix("edit "))
+                        text = f"{BEFORE[:-1]}{_code(goal.key)}, {does} {step}."
+                        quotes = (self._quote(earlier, done.form), self._quote(call, goal.form))
+                        yield Lesson(text=text, about=goal.key, quotes=quotes)
+                way.append((goal, call))
 
     def _quote(self, call: ToolCall, form: str) -> LessonQuote:
         return LessonQuote(self._place[id(call)], shorten(one_line(clean(form)), 200), "call")

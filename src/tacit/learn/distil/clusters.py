@@ -23,13 +23,16 @@ _NEAR = 0.3
 _MOST_MARKS = 40
 _MIDDLE = 60
 """Marks that are kept of a group's middle."""
-_WIDE = 0.2
-"""Marks that this part of all tasks has say too little to look for groups by."""
+_WIDE = 100
+"""Groups in which a mark may be; what more have is not looked up, only weighed."""
 _LIKELY = 5
 """Groups that are looked at closely for a task."""
 _SMALL = 8
 """Tasks up to which the middle of a group moves with each."""
 _LONGEST_WORD = 30
+_FORM = 30
+"""Words of a request, on average, from which those that many share are of a form that was filled
+in, and tell nothing of the task."""
 _WEIGHTS = {"w": 1.0, "p": 1.5, "f": 0.8, "x": 0.5, "e": 1.0}
 """Words, programs, files, kinds of files, errors."""
 
@@ -64,36 +67,41 @@ class Cluster(msgspec.Struct, frozen=True):
 def cluster_tasks(tasks: Iterable[Segment]) -> list[Cluster]:
     """All tasks in groups of one kind, the largest first."""
     ordered = sorted(tasks, key=lambda task: (task.session, task.first))
-    marks = [task_marks(task) for task in ordered]
+    marks = [_marks(task) for task in ordered]
     rarity = _rarity(marks)
     vectors = [_vector(own, rarity) for own in marks]
-    groups = _assign(vectors, _seeded(vectors))
-    found = [_cluster([ordered[at] for at in members], rarity) for members in groups if members]
+    groups = _Groups()
+    # First all groups are opened, by the tasks that say most; then each task goes to the nearest.
+    for vector in sorted(vectors, key=len, reverse=True):
+        groups.add(vector, groups.nearest(vector))
+    members: dict[int, list[Segment]] = {}
+    for at, vector in enumerate(vectors):
+        near = groups.nearest(vector)
+        members.setdefault(-1 - at if near is None else near, []).append(ordered[at])
+    found = [_cluster(own, rarity) for own in members.values()]
     return sorted(found, key=lambda c: (-len(c.members), c.label, c.members[0].id))
 
 
 def common_words(tasks: Sequence[Segment]) -> tuple[str, ...]:
     """The words and programs that many of some tasks have in common, the most telling first."""
-    return _cluster(tasks, _rarity([task_marks(task) for task in tasks])).words
+    return _cluster(tasks, _rarity([_marks(task) for task in tasks])).words
 
 
 def nearest_tasks(words: str, tasks: Sequence[Segment], least: float = 0.15) -> list[Segment]:
     """The tasks that `words` speak of, the nearest first."""
-    marks = [task_marks(task) for task in tasks]
+    marks = [_marks(task) for task in tasks]
     rarity = _rarity(marks)
     wanted = _vector({f"w:{stem}": 1.0 for stem in content_words(words)}, rarity)
-    if not wanted:
-        return []
-    scored = []
+    near = []
     for task, own in zip(tasks, marks, strict=True):
         asked = _vector({mark: n for mark, n in own.items() if mark[0] in "wp"}, rarity)
-        named = {f"w:{mark[2:]}": weight for mark, weight in asked.items()}
-        scored.append((_dot(wanted, named), task))
-    near = [(score, task) for score, task in scored if score >= least]
-    return [task for _, task in sorted(near, key=lambda pair: (-pair[0], pair[1].id))]
+        score = _dot(wanted, {f"w:{mark[2:]}": weight for mark, weight in asked.items()})
+        if score >= least:
+            near.append((-score, task.id, task))
+    return [task for *_, task in sorted(near, key=lambda one: one[:2])]
 
 
-def task_marks(task: Segment) -> dict[str, float]:
+def _marks(task: Segment) -> dict[str, float]:
     """What a task is known by, with how much each counts before rarity."""
     found: Counter[str] = Counter(f"w:{stem}" for stem in content_words(task.asked))
     for name in task.purposes:
@@ -140,77 +148,46 @@ def _dot(one: Vector, other: Vector) -> float:
     return sum(value * other.get(mark, 0.0) for mark, value in one.items())
 
 
-class _Middles:
-    """The middles of groups, found by the marks that they share with a task."""
+class _Groups:
+    """Groups of tasks by their middles, found by the marks that they share with a task."""
 
-    def __init__(self, wide: frozenset[str]) -> None:
-        self._wide = wide
+    def __init__(self) -> None:
         self._sums: list[Vector] = []
         self._sizes: list[int] = []
         self._units: list[Vector] = []
         self._by_mark: dict[str, dict[int, float]] = {}
 
-    def __len__(self) -> int:
-        return len(self._sums)
-
     def nearest(self, vector: Vector) -> int | None:
         """The group whose middle is nearest to a task; None where none is near."""
         scores: dict[int, float] = {}
         for mark, value in vector.items():
-            if mark not in self._wide:
-                for at, weight in self._by_mark.get(mark, {}).items():
+            groups = self._by_mark.get(mark, {})
+            if len(groups) <= _WIDE:
+                for at, weight in groups.items():
                     scores[at] = scores.get(at, 0.0) + value * weight
         likely = sorted(scores, key=lambda at: (-scores[at], at))[:_LIKELY]
         best = max(((_dot(vector, self._units[at]), -at) for at in likely), default=(0.0, 0))
         return -best[1] if best[0] >= _NEAR else None
 
-    def open(self, vector: Vector) -> None:
-        self._sums.append({})
-        self._sizes.append(0)
-        self._units.append({})
-        self.add(len(self._sums) - 1, vector)
-
-    def add(self, at: int, vector: Vector) -> None:
-        """Move the middle of a group toward one more task; of a large one only now and then."""
+    def add(self, vector: Vector, at: int | None) -> None:
+        """Move the middle of a group, or of a new one, toward one more task; of a large one only
+        now and then."""
+        if at is None:
+            at = len(self._sums)
+            for each in (self._sums, self._units):
+                each.append({})
+            self._sizes.append(0)
         whole = self._sums[at]
         for mark, value in vector.items():
             whole[mark] = whole.get(mark, 0.0) + value
         self._sizes[at] += 1
         if self._sizes[at] > _SMALL and self._sizes[at] % _SMALL:
             return
-        unit = _unit(_heaviest(whole, _MIDDLE))
         for mark in self._units[at]:
             self._by_mark[mark].pop(at, None)
-        for mark, weight in unit.items():
+        self._units[at] = _unit(_heaviest(whole, _MIDDLE))
+        for mark, weight in self._units[at].items():
             self._by_mark.setdefault(mark, {})[at] = weight
-        self._units[at] = unit
-
-
-def _seeded(vectors: Sequence[Vector]) -> _Middles:
-    """Groups opened one after the other, the tasks that say most first."""
-    seen = Counter(mark for vector in vectors for mark in vector)
-    most = max(8.0, _WIDE * len(vectors))
-    middles = _Middles(frozenset(mark for mark, count in seen.items() if count > most))
-    order = sorted(range(len(vectors)), key=lambda at: (-len(vectors[at]), at))
-    for at in order:
-        found = middles.nearest(vectors[at])
-        if found is None:
-            middles.open(vectors[at])
-        else:
-            middles.add(found, vectors[at])
-    return middles
-
-
-def _assign(vectors: Sequence[Vector], middles: _Middles) -> list[list[int]]:
-    """Each task to the group that is nearest once all are known; one of its own where none is."""
-    groups: list[list[int]] = [[] for _ in range(len(middles))]
-    for at, vector in enumerate(vectors):
-        found = middles.nearest(vector)
-        if found is None:
-            groups.append([at])
-        else:
-            groups[found].append(at)
-    return groups
 
 
 def _cluster(members: Sequence[Segment], rarity: dict[str, float]) -> Cluster:
@@ -230,7 +207,8 @@ def _cluster(members: Sequence[Segment], rarity: dict[str, float]) -> Cluster:
         worth = {n: counts[n] * rarity.get(f"{kind}:{n}", 0.0) for n in common}
         return sorted(common, key=lambda name: (-worth[name], name))
 
-    plain = (spelled[stem].most_common(1)[0][0] for stem in telling(asked, "w"))
+    stems = telling(asked, "w") if asked.total() < _FORM * len(members) else []
+    plain = (spelled[stem].most_common(1)[0][0] for stem in stems)
     words = list(islice((word for word in plain if len(word) <= _LONGEST_WORD), 5))
     programs = telling(ran, "p")[:3]
     label = " · ".join(filter(None, (" ".join(words), ", ".join(programs)))) or "other tasks"

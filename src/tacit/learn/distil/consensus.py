@@ -9,13 +9,18 @@ Support is never added up by a model.
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, permutations
 
 import msgspec
 
 from tacit.base.prompts import prompt
-from tacit.learn.distil.analyst import ASKED
 from tacit.learn.distil.inquiry import Inquiry
 from tacit.learn.distil.lessons import (
+    ASKED,
+    BEFORE,
+    CHECK,
+    INSTEAD,
+    RULE,
     Claim,
     Lesson,
     claim_of,
@@ -23,6 +28,7 @@ from tacit.learn.distil.lessons import (
     likeness,
     may_join,
     same,
+    shape,
 )
 from tacit.learn.distil.support import Conflict, KnownLesson, Lessons
 from tacit.learn.rates import FEWEST
@@ -41,30 +47,23 @@ _COMMON = 200
 class LessonIndex:
     """Lessons by what they claim; those that were joined into another lead there."""
 
-    def __init__(
-        self, known: Iterable[KnownLesson] = (), joined: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, joined: Mapping[str, str]) -> None:
         self.claims: dict[str, Claim] = {}
-        self._joined = joined or {}
+        self._joined = joined
         self._by_mark: dict[str, list[str]] = {}
-        for one in known:
-            self.add(one.id, one)
 
     def add(self, name: str, lesson: Lesson) -> None:
-        if name in self.claims:
-            return
-        claim = claim_of(lesson)
-        self.claims[name] = claim
-        for mark in _marks(claim):
-            self._by_mark.setdefault(mark, []).append(name)
+        if name not in self.claims:
+            self.claims[name] = claim = claim_of(lesson)
+            for mark in _marks(claim):
+                self._by_mark.setdefault(mark, []).append(name)
 
     def find(self, lesson: Lesson) -> str:
         """The lesson that says the same; empty where none does."""
         claim = claim_of(lesson)
-        for name in self.near(claim):
-            if same(claim, self.claims[name]):
-                return self._joined.get(name, name)
-        return ""
+        found = (name for name in self.near(claim) if same(claim, self.claims[name]))
+        name = next(found, "")
+        return self._joined.get(name, name)
 
     def near(self, claim: Claim) -> list[str]:
         """Lessons that share something with a claim, those that share most first."""
@@ -77,10 +76,9 @@ class LessonIndex:
 
     def pairs(self, names: Collection[str]) -> Iterator[tuple[str, str]]:
         """Each two of `names` that share something, once."""
-        wanted = set(names)
-        for name in sorted(wanted):
+        for name in sorted(names):
             for other in self.near(self.claims[name]):
-                if name < other and other in wanted:
+                if name < other and other in names:
                     yield name, other
 
 
@@ -93,7 +91,10 @@ def _marks(claim: Claim) -> set[str]:
 
 def open_index(lessons: Lessons) -> LessonIndex:
     """The index over all that is known, also under the words that were joined to others."""
-    return LessonIndex(lessons.all(joined=True), lessons.aliases())
+    index = LessonIndex(lessons.aliases())
+    for one in lessons.all(joined=True):
+        index.add(one.id, one)
+    return index
 
 
 def find_conflicts(lessons: Lessons, index: LessonIndex, known: Sequence[KnownLesson]) -> None:
@@ -111,7 +112,7 @@ BY_PERSON = "by you"
 BY_PROJECT = "each in its project"
 
 
-def settle_conflicts(lessons: Lessons, known: Mapping[str, KnownLesson]) -> list[Conflict]:
+def _settle_conflicts(lessons: Lessons, known: Mapping[str, KnownLesson]) -> list[Conflict]:
     """Settle what support, outcome or a condition settles; what is left for a person."""
     left = []
     for found in lessons.conflicts():
@@ -128,19 +129,19 @@ def settle_conflicts(lessons: Lessons, known: Mapping[str, KnownLesson]) -> list
 def _settled(lessons: Lessons, one: KnownLesson, other: KnownLesson) -> tuple[str, str]:
     if one.when != other.when:
         return "each under its condition", ""
-    for a, b in ((one, other), (other, one)):
+    both = list(permutations((one, other)))
+    for a, b in both:
         if a.kind == "avoid" and a.support.said and not b.support.said:
             return "by the user's own words", a.id  # an agent's habit does not outweigh them
-    for a, b in ((one, other), (other, one)):
+    for a, b in both:
         if a.support.sessions >= max(FEWEST, _OUTNUMBERS * b.support.sessions):
             return f"by support: {a.support.sessions} sessions to {b.support.sessions}", a.id
-    for a, b in ((one, other), (other, one)):
+    for a, b in both:
         if _share(a) >= _WORKS and 0 <= _share(b) <= _FAILS:
             return "by outcome: one side worked, the other failed", a.id
     here, there = _projects(lessons, one.id), _projects(lessons, other.id)
-    if here and there and "" not in here | there and here.isdisjoint(there):
-        return BY_PROJECT, ""
-    return "", ""
+    apart = here and there and "" not in here | there and here.isdisjoint(there)
+    return (BY_PROJECT if apart else "", "")
 
 
 def _share(lesson: KnownLesson) -> float:
@@ -155,13 +156,10 @@ def _projects(lessons: Lessons, lesson: str) -> set[str]:
 
 def conditions(lessons: Lessons) -> dict[str, str]:
     """Under which condition a lesson is written, where a contradiction was settled so."""
-    found: dict[str, str] = {}
-    for conflict in lessons.conflicts():
-        if conflict.settled == BY_PROJECT:
-            for name in (conflict.one, conflict.other):
-                folders = sorted(os.path.basename(p) for p in _projects(lessons, name))
-                found[name] = f"in {', '.join(folders)}"
-    return found
+    apart = [found for found in lessons.conflicts() if found.settled == BY_PROJECT]
+    names = {name for found in apart for name in (found.one, found.other)}
+    folders = {n: sorted(map(os.path.basename, _projects(lessons, n))) for n in names}
+    return {name: f"in {', '.join(own)}" for name, own in folders.items()}
 
 
 # What is written.
@@ -170,59 +168,55 @@ def conditions(lessons: Lessons) -> dict[str, str]:
 class Agreed(msgspec.Struct, frozen=True):
     """What many tasks agree on, and what is left over."""
 
-    written: tuple[KnownLesson, ...]
-    few: tuple[KnownLesson, ...]
+    written: list[KnownLesson] = []
+    few: list[KnownLesson] = []
     """Below the threshold: kept for later."""
-    overruled: tuple[KnownLesson, ...]
-    rejected: tuple[KnownLesson, ...]
-    negative: tuple[KnownLesson, ...]
+    overruled: list[KnownLesson] = []
+    rejected: list[KnownLesson] = []
+    negative: list[KnownLesson] = []
     """They stand in a skill, were followed, and failed."""
-    open: tuple[Conflict, ...]
+    open: list[Conflict] = []
     """Contradictions that a person has to settle."""
 
 
 def agree(lessons: Lessons, sessions: Collection[str], *, least: int = FEWEST) -> Agreed:
     """What the sessions agree on, by `least` of them or the user's own word for it."""
-    known = [one for one in lessons.all(sessions) if _counts(one)]
-    by_id = {one.id: one for one in known}
-    left = settle_conflicts(lessons, by_id)
-    losers, unsettled = _losers(lessons), {n for c in left for n in (c.one, c.other)}
-    best: dict[str, KnownLesson] = {}
-    for one in known:  # the best supported first
-        best.setdefault(_rivals(one), one)
-    names = ("written", "few", "overruled", "rejected", "negative")
-    found: dict[str, list[KnownLesson]] = {name: [] for name in names}
-    for one in known:
-        if one.state in ("rejected", "removed"):
-            found["rejected"].append(one)
-        elif one.support.is_negative:
-            if one.state == "written":
-                found["negative"].append(one)
-        elif one.id in losers:
-            found["overruled"].append(one)
-        elif one.id in unsettled or not _enough(one, len(sessions), least, best):
-            found["few"].append(one)
-        else:
-            found["written"].append(one)
-    enough = [c for c in left if all(_enough(by_id[n], 0, least, best) for n in (c.one, c.other))]
-    groups = {name: tuple(group) for name, group in found.items()}
-    return Agreed(**groups, open=tuple(enough))
-
-
-def _counts(one: KnownLesson) -> bool:
-    return bool(one.support.sessions or one.support.against)
-
-
-def _losers(lessons: Lessons) -> set[str]:
-    return {
+    every = lessons.all(sessions)
+    known = {one.id: one for one in every if one.support.sessions or one.support.against}
+    left = _settle_conflicts(lessons, known)
+    unsettled = {name for found in left for name in (found.one, found.other)}
+    losers = {
         name
-        for conflict in lessons.conflicts()
-        for name in (conflict.one, conflict.other)
-        if conflict.settled and conflict.winner not in ("", name)
+        for found in lessons.conflicts()
+        for name in (found.one, found.other)
+        if found.settled and found.winner not in ("", name)
     }
+    best: dict[str, KnownLesson] = {}
+    for one in known.values():  # the best supported first
+        best.setdefault(_rivals(one), one)
+        if shape(one) == CHECK and one.support.sessions >= least:
+            best.setdefault(f"{RULE}{one.about}", one)
+    agreed = Agreed()
+    for found in left:
+        if all(_enough(known[name], 0, least, best) for name in (found.one, found.other)):
+            agreed.open.append(found)
+    shown = {name for found in agreed.open for name in (found.one, found.other)}
+    for one in known.values():
+        if one.state in ("rejected", "removed"):
+            agreed.rejected.append(one)
+        elif one.support.is_negative:
+            agreed.negative.extend([one] if one.state == "written" else ())
+        elif one.id in losers:
+            agreed.overruled.append(one)
+        elif one.id in unsettled or not _enough(one, len(sessions), least, best):
+            agreed.few.extend([one] if one.id not in shown else ())
+        else:
+            agreed.written.append(one)
+    return agreed
 
 
 _ASKED_LEAST, _ASKED_RARE = 3, 20
+_SELDOM = 5
 
 
 def _enough(one: KnownLesson, total: int, least: int, best: Mapping[str, KnownLesson]) -> bool:
@@ -230,24 +224,22 @@ def _enough(one: KnownLesson, total: int, least: int, best: Mapping[str, KnownLe
     if one.about.startswith(ASKED) and "not before" in one.text:
         # An act of every day, unless it recurs in many sessions.
         return sessions >= max(_ASKED_LEAST, least, total // _ASKED_RARE)
-    if one.text.startswith(_BEFORE) and most is not one and 2 * sessions <= most.support.sessions:
+    form, others = shape(one), most.support.sessions
+    if form == BEFORE and most.id != one.id and 2 * sessions <= others:
         return False  # it stood before it, and mostly something else did
-    if one.text.startswith(_CHECK) and _SELDOM * sessions < most.support.sessions:
+    if form == CHECK and _SELDOM * sessions < others:
         return False  # tried now and then, beside the checks that the project has
-    if _INSTEAD in one.text and most.id != one.id:
+    if form == INSTEAD and most.id != one.id:
         return False  # for the same failure more sessions show another way
+    if form == RULE and f"{RULE}{one.about}" not in best:
+        return False  # nobody checks the work with this linter here
     return sessions >= least or one.support.said > 0
 
 
-_BEFORE, _CHECK, _INSTEAD = "Before `", "Check the work with ", " fails as it is called; run "
-_SELDOM = 5
-
-
 def _rivals(one: KnownLesson) -> str:
-    """What a lesson shares with others of which the best supported are written; empty for none."""
-    if one.text.startswith(_BEFORE):
-        return f"before {one.about}"
-    return _CHECK if one.text.startswith(_CHECK) else one.text.partition(_INSTEAD)[0]
+    """What a lesson shares with others of which the best supported are written."""
+    rest = {BEFORE: one.about, INSTEAD: one.text.partition(INSTEAD)[0], CHECK: ""}
+    return (form := shape(one)) + rest.get(form, one.id)
 
 
 # What a model is asked.
@@ -269,28 +261,21 @@ class MergerAnswer(msgspec.Struct, frozen=True):
 
 
 def merge_batches(
-    index: LessonIndex, known: Sequence[KnownLesson], seen: Collection[tuple[str, str]]
+    index: LessonIndex, names: Collection[str], seen: Collection[tuple[str, str]]
 ) -> list[tuple[str, ...]]:
     """Lessons that may belong together, in batches; each near pair that was not seen is in one."""
-    names = {one.id for one in known}
-    near = [
-        (likeness(index.claims[one], index.claims[other]), one, other)
-        for one, other in index.pairs(names)
-        if (one, other) not in seen and may_join(index.claims[one], index.claims[other])
-    ]
-    batches: list[dict[str, None]] = []
-    for score, one, other in sorted(near, key=lambda pair: (-pair[0], pair[1:])):
-        if score < _NEAR:
-            break
-        for batch in batches:
-            if len(batch.keys() | {one, other}) <= BATCH and (one in batch or other in batch):
-                batch |= {one: None, other: None}
-                break
-        else:
-            if batches and len(batches[-1]) + 2 <= BATCH:
-                batches[-1] |= {one: None, other: None}
-            else:
-                batches.append({one: None, other: None})
+    near = []
+    for pair in index.pairs(names):
+        one, other = (index.claims[name] for name in pair)
+        if pair not in seen and may_join(one, other) and likeness(one, other) >= _NEAR:
+            near.append((-likeness(one, other), *pair))
+    batches: list[set[str]] = []
+    for _, *two in sorted(near):
+        fits = (b for b in batches if not b.isdisjoint(two) and len(b | {*two}) <= BATCH)
+        last = next((b for b in batches[-1:] if len(b) + 2 <= BATCH), None)
+        if (batch := next(fits, last)) is None:
+            batches.append(batch := set())
+        batch |= {*two}
     return [tuple(sorted(batch)) for batch in batches]
 
 
@@ -314,32 +299,25 @@ def merge_inquiry(
 
 def carry_out_merge(
     lessons: Lessons, index: LessonIndex, batch: Sequence[str], answer: MergerAnswer
-) -> int:
-    """Join and set against each other what the answer says, as far as code allows; joins made."""
-    by_id = {one.id: one for one in lessons.all()}
+) -> None:
+    """Join and set against each other what the answer says, as far as code allows."""
+    known = {one.id: one for one in lessons.all()}
 
-    def named(numbers: Iterable[int]) -> list[KnownLesson]:
+    def named(numbers: Iterable[int]) -> list[str]:
         found = (batch[n - 1] for n in numbers if 0 < n <= len(batch))
-        return [by_id[name] for name in dict.fromkeys(found) if name in by_id]
+        return [name for name in dict.fromkeys(found) if name in known]
 
-    joined = 0
     for group in answer.same:
-        members = sorted(named(group), key=lambda one: (-one.support.sessions, one.id))
-        for other in members[1:]:
-            if may_join(index.claims[members[0].id], index.claims[other.id]):
-                lessons.join(other.id, members[0].id)
-                joined += 1
-    by_id = {one.id: one for one in lessons.all()}
+        first, *others = sorted(named(group), key=lambda n: (-known[n].support.sessions, n)) or [""]
+        for other in others:
+            if may_join(index.claims[first], index.claims[other]):
+                lessons.join(other, first)
+                del known[other]
     for found in answer.against:
-        sides = named(found.lessons)
-        for at, one in enumerate(sides):
-            for other in sides[at + 1 :]:
-                lessons.conflict(one.id, other.id, found.why[:120] or "they exclude each other")
-    before = [index.claims[one.id] for one in by_id.values() if one.state == "rejected"]
-    again = [
-        one.id
-        for one in named(answer.rejected)
-        if one.state == "open" and any(likeness(index.claims[one.id], b) >= _NEAR for b in before)
-    ]
-    lessons.mark(again, "rejected")
-    return joined
+        for one, other in combinations(named(found.lessons), 2):
+            lessons.conflict(one, other, found.why[:120] or "they exclude each other")
+    before = [index.claims[one.id] for one in known.values() if one.state == "rejected"]
+    for name in named(answer.rejected):
+        again = any(likeness(index.claims[name], claim) >= _NEAR for claim in before)
+        if again and known[name].state == "open":
+            lessons.mark((name,), "rejected")

@@ -6,26 +6,23 @@ that will be sent; nothing is spent here.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 import msgspec
 
 from tacit.agent import budget
+from tacit.base.clock import parse_since
 from tacit.base.errors import TacitError
+from tacit.learn.distil.analyst import SHOWN
 from tacit.learn.distil.clusters import Cluster, cluster_tasks, nearest_tasks
 from tacit.learn.distil.segments import Segment, segments
 from tacit.learn.distil.support import Lessons
 from tacit.learn.rates import FEWEST
-from tacit.learn.review.review_batch import CHARACTERS_A_TOKEN, model_price
-from tacit.traces.store import Store, Stored
+from tacit.learn.review.review_batch import Estimate, ReviewAverages, estimate_cost
+from tacit.traces.store import Store
 from tacit.traces.wishes import content_words
 
 ANALYSE, MERGE = "analyse", "merge"
 COUNTING = "counting"
-_DIGEST, _INSTRUCTIONS, _ANSWER = 9_000, 3_500, 350
-"""Characters of what is asked, at most, and tokens of an answer, on average."""
-_MERGES = 0.15
-"""Requests of mergers for each of an analyst, about."""
 
 
 class DistilOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,29 +38,13 @@ class DistilOptions(msgspec.Struct, frozen=True, kw_only=True):
     project: str = ""
     host: str = ""
     since: str = ""
+    """As it was typed, e.g. `30d`, so that the same words name the same run later."""
     store: str = ""
     """The database with the sessions, where they are not in the user's own store."""
     model: str = ""
     """Empty: by counting."""
     least: int = FEWEST
     max_cost: float = 0.0
-
-
-class DistilEstimate(msgspec.Struct, frozen=True):
-    """What a run reads and is likely to take."""
-
-    sessions: int
-    tasks: int
-    new: int
-    """Tasks that were not read before."""
-    kinds: int
-    """Groups of tasks of one kind."""
-    requests: int
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-    """In dollars; None where no price is known; 0 by counting."""
-    seconds: float
 
 
 class DistilProgress(msgspec.Struct, frozen=True):
@@ -75,7 +56,6 @@ class DistilProgress(msgspec.Struct, frozen=True):
     analysed: int = 0
     merges: int = 0
     merged: int = 0
-    requests: int = 0
     spent: float = 0.0
 
 
@@ -87,15 +67,6 @@ def open_sessions(options: DistilOptions) -> Store:
     return Store.open(options.store or None)
 
 
-def chosen_sessions(store: Store, options: DistilOptions) -> list[Stored]:
-    """The sessions that a run is about, the latest first."""
-    if options.sessions:
-        return [store.find(name) for name in options.sessions]
-    since = datetime.fromisoformat(options.since) if options.since else None
-    found = store.sessions(host=options.host, project=options.project, since=since, limit=1_000_000)
-    return [stored for stored in found if stored.calls or stored.turns]
-
-
 class Reading(msgspec.Struct, frozen=True):
     """The tasks that a run is about, by kind, and what of them is still to be read."""
 
@@ -105,12 +76,23 @@ class Reading(msgspec.Struct, frozen=True):
     unread: tuple[tuple[Segment, ...], ...]
     """Each a task, or a pair of which the first failed and the other succeeded."""
 
+    @property
+    def new(self) -> int:
+        """Tasks that were not read before."""
+        return sum(map(len, self.unread))
+
 
 def read_tasks(
     store: Store, lessons: Lessons, options: DistilOptions, tell: Tell | None = None
 ) -> Reading:
     """Cut what is new into tasks, and find out which were not read before."""
-    chosen = chosen_sessions(store, options)
+    if options.sessions:
+        chosen = [store.find(name) for name in options.sessions]
+    else:
+        since = parse_since(options.since) if options.since else None
+        host, project = options.host, options.project
+        found = store.sessions(host=host, project=project, since=since, limit=1_000_000)
+        chosen = [stored for stored in found if stored.calls or stored.turns]
     known = lessons.cut_sessions()
     for number, stored in enumerate(chosen, 1):
         stamp = f"{stored.turns} {stored.calls}"
@@ -122,18 +104,12 @@ def read_tasks(
     if options.words:
         tasks = nearest_tasks(options.words, tasks)
     clusters = cluster_tasks(tasks)
-    methods = lessons.methods()
-    wanted = options.model or COUNTING
-    fresh = [t for t in tasks if t.calls and not _is_read(methods.get(t.id, ""), wanted)]
+    # A model reads what was counted; what a model read is not counted over.
+    methods, counted = lessons.methods(), COUNTING if options.model else ""
+    fresh = [task for task in tasks if task.calls and methods.get(task.id, "") in ("", counted)]
     units = _pairs(fresh, clusters) if options.model else [(task,) for task in fresh]
     sessions = frozenset(task.session for task in tasks)
     return Reading(sessions, tuple(tasks), tuple(clusters), tuple(units))
-
-
-def _is_read(method: str, wanted: str) -> bool:
-    """Whether what was read by `method` need not be read by `wanted`: a model does not count, and
-    what it read is not counted over."""
-    return method != "" and (method != COUNTING or wanted == COUNTING)
 
 
 _ONE_TASK = 0.5
@@ -143,64 +119,49 @@ _ONE_TASK = 0.5
 def _pairs(fresh: Sequence[Segment], clusters: Sequence[Cluster]) -> list[tuple[Segment, ...]]:
     """Tasks to be read; one that failed together with one like it that succeeded."""
     new = {task.id: task for task in fresh}
+    words = {task.id: set(content_words(task.asked)) for task in fresh}
     pairs: list[tuple[Segment, ...]] = []
     for cluster in clusters:
-        members = [new[m.id] for m in cluster.members if m.id in new]
+        members = [task for task in cluster.members if task.id in new]
         worked = [task for task in members if task.outcome.state == "worked"]
         for failed in (task for task in members if task.outcome.state == "failed"):
-            words = set(content_words(failed.asked))
+            mine = words[failed.id]
             for other in worked:
-                theirs = set(content_words(other.asked))
-                alike = len(words & theirs) >= _ONE_TASK * len(words | theirs)
-                if alike and words and other.project == failed.project and other.id in new:
-                    pairs.append((failed, other))
-                    del new[failed.id], new[other.id]
+                theirs = words[other.id]
+                alike = mine and len(mine & theirs) >= _ONE_TASK * len(mine | theirs)
+                if alike and other.project == failed.project:
+                    pairs.append((new.pop(failed.id), new.pop(other.id)))
                     worked.remove(other)
                     break
     return [*pairs, *((task,) for task in new.values())]
 
 
-def estimate(reading: Reading, options: DistilOptions) -> DistilEstimate:
+_INSTRUCTIONS, _MERGE = 3_500, 1_500
+"""Characters of an analyst's instructions, and of the lessons that a merger is shown."""
+_ANSWER = ReviewAverages(requests=1.0, output=350.0, results=0.0)
+_MERGES = 0.15
+"""Requests of mergers for each of an analyst, about."""
+_USUAL_SECONDS, _AT_ONCE = 5.0, 20
+"""Of a request, and how many one machine makes at a time."""
+
+
+def estimate(reading: Reading, options: DistilOptions) -> Estimate:
     """What a run is likely to take; by counting, nothing but time."""
-    tasks = sum(len(unit) for unit in reading.unread)
-    base = DistilEstimate(
-        len(reading.sessions), len(reading.tasks), tasks, len(reading.clusters), 0, 0, 0, 0.0, 0.0
-    )
+    sessions = len(reading.sessions)
     if not options.model:
-        return base
-    asked = [_asked_size(unit) for unit in reading.unread]
-    merges = round(len(asked) * _MERGES)
-    sent = sum(asked) + merges * _MERGE_SIZE
-    requests = len(asked) + merges
-    tokens = sent // CHARACTERS_A_TOKEN
-    answers = requests * _ANSWER
-    took, at_once = _habits()
-    return msgspec.structs.replace(
-        base,
-        requests=requests,
-        input_tokens=tokens,
-        output_tokens=answers,
-        cost=model_price(options.model, tokens, answers),
-        seconds=requests * took / at_once,
-    )
+        return Estimate(sessions, 0, 0, 0, "", 0.0, 0)
+    sizes = [sum(min(SHOWN, max(3_000, t.size // 8)) for t in unit) for unit in reading.unread]
+    sizes += [_MERGE] * round(len(sizes) * _MERGES)
+    guess = estimate_cost(sizes, options.model, instructions=_INSTRUCTIONS, habits=_ANSWER)
+    return msgspec.structs.replace(guess, sessions=sessions)
 
 
-_MERGE_SIZE = 5_000
-_USUAL_SECONDS = 5.0
-AT_ONCE = 20
-"""Requests that one machine makes at a time."""
-
-
-def _asked_size(unit: Sequence[Segment]) -> int:
-    shown = sum(min(_DIGEST, max(3_000, task.size // 8)) for task in unit)
-    return shown + _INSTRUCTIONS
-
-
-def _habits() -> tuple[float, int]:
-    """Seconds of a request, by those of the last weeks, and how many are made at once."""
+def likely_seconds(requests: int) -> float:
+    """How long so many requests take, by those of the last weeks."""
     try:
         entries = budget.spendings(budget.days_ago(30), kind=ANALYSE)
     except TacitError:  # what cannot be read is not known
         entries = []
     spent = budget.sum_spent(entry.spent for entry in entries)
-    return (spent.seconds / spent.requests if spent.requests else _USUAL_SECONDS), AT_ONCE
+    each = spent.seconds / spent.requests if spent.requests else _USUAL_SECONDS
+    return requests * each / _AT_ONCE

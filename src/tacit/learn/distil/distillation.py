@@ -9,9 +9,12 @@ again. Without an engine the same code has its jobs done by threads of this proc
 """
 
 import os
+import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -19,11 +22,10 @@ import msgspec
 from msgspec.structs import replace
 
 from tacit.agent import budget
-from tacit.base import paths
 from tacit.base.clock import until_tomorrow
 from tacit.base.job import Job, JobFamily, JobResult, cancelled, family, job_id
 from tacit.base.settings import load_settings
-from tacit.changes.change import acting_as, new_change_id
+from tacit.changes.change import SKILL_FILE, acting_as, new_change_id
 from tacit.changes.inbox import Inbox
 from tacit.learn.distil import consensus
 from tacit.learn.distil.analyst import (
@@ -44,11 +46,11 @@ from tacit.learn.distil.distil_plan import (
     open_sessions,
     read_tasks,
 )
-from tacit.learn.distil.distilled_skill import SkillWriter, Written, plan_skills
+from tacit.learn.distil.distilled_skill import MORE, SkillWriter, Written, plan_skills
 from tacit.learn.distil.inquiry import Inquiry, answer_job, most_cost, read_answer, reply_of
 from tacit.learn.distil.lessons import Lesson, LessonQuote, claim_of
 from tacit.learn.distil.segments import Segment, segment_trace, segments
-from tacit.learn.distil.support import Conflict, KnownLesson, Lessons, open_lessons
+from tacit.learn.distil.support import KnownLesson, Lessons, Side, open_lessons
 from tacit.learn.rates import lasting_runs
 from tacit.learn.signals import step_names
 from tacit.traces.command_purposes import purpose
@@ -64,6 +66,9 @@ _LOOK = 0.2
 """Seconds between looks at what is over."""
 _SILENCE = 30.0
 """Seconds without an answer after which it is asked whether the day's budget is used up."""
+_TRIES, _PATIENCE = 3, 5.0
+_AT_HAND = 8
+"""Sessions that are kept in memory."""
 
 
 class OpenConflict(msgspec.Struct, frozen=True):
@@ -91,12 +96,10 @@ class DistilResult(msgspec.Struct, frozen=True):
     overruled: int = 0
     rejected: int = 0
     dropped: int = 0
-    """Lessons that nothing in their session shows, or that came from a tool's output."""
+    """Lessons that nothing in their session shows, that came from a tool's output, or that name
+    somebody's own folder."""
     conflicts: tuple[OpenConflict, ...] = ()
     stopped: str = ""
-
-
-# The coordinator.
 
 
 class Threads:
@@ -127,14 +130,11 @@ class Threads:
 
     def _until_over(self, job: Job) -> JobResult:
         done = self._run(job)
-        if done.later and job.attempt < _TRIES:
+        while done.later and job.attempt < _TRIES:
             time.sleep(min(done.later, _PATIENCE))
-            again = replace(job, attempt=job.attempt + 1)
-            return self._until_over(again)
+            job = replace(job, attempt=job.attempt + 1)
+            done = self._run(job)
         return done
-
-
-_TRIES, _PATIENCE = 3, 5.0
 
 
 class Stopped(Exception):
@@ -148,21 +148,15 @@ class Stopped(Exception):
 
 def run_distil(job: Job) -> JobResult:
     """Go on with the run that `job.payload` names. The job of the kind `distil`."""
-    run, threads = str(job.payload["run"]), None
+    run, jobs = str(job.payload["run"]), family()
+    assert jobs is not None, "the engine offers it"
     if result_of(run) is not None:  # another job of the same run, from before a kill, finished it
         return JobResult("nothing", "it is over")
-    jobs = family()
-    if jobs is None:
-        jobs = threads = Threads()
     try:
         result = go_on(run, jobs)
     except Stopped as stopped:
-        return JobResult(
-            "goes on" if stopped.later else "stopped", str(stopped), later=stopped.later
-        )
-    finally:
-        if threads is not None:
-            threads.close()
+        outcome = "goes on" if stopped.later else "stopped"
+        return JobResult(outcome, str(stopped), later=stopped.later)
     changes = tuple(w.verdict.change for w in result.skills if w.verdict and not w.verdict.refused)
     return JobResult("proposed" if changes else "nothing", result.stopped, changes)
 
@@ -170,40 +164,31 @@ def run_distil(job: Job) -> JobResult:
 def begin(options: DistilOptions) -> str:
     """The run for these options: one that is not over, or a new one."""
     with open_lessons() as lessons:
-        run = lessons.unfinished_run(options) or new_change_id()
-        lessons.begin_run(run, options)
-        lessons.set_run(run, "read")
-        return run
+        return lessons.begin_run(new_change_id(), options)
 
 
 def stop(run: str) -> None:
     """Have a run make way: nothing more is queued, and what was not begun is withdrawn."""
     with open_lessons() as lessons:
-        row = lessons.run(run)
-        if row is not None and row["state"] != "done":
-            lessons.set_run(run, "stopped")
+        lessons.set_run(run, "stopped")
 
 
 def progress(run: str) -> DistilProgress:
     """How far a run is."""
     with open_lessons() as lessons:
         row, counts = lessons.run(run), lessons.counts(run)
-    if row is None:
-        return DistilProgress()
+    told = msgspec.json.decode(row["result"])
 
-    def count(kind: str, *, over: bool) -> int:
-        states = ("done", "refused") if over else ("done", "refused", "queued")
-        return sum(counts.get((kind, state), 0) for state in states)
+    def jobs(kind: str, *states: str) -> int:
+        return sum(counts.get((kind, state), 0) for state in ("done", "refused", *states))
 
-    told = msgspec.json.decode(row["result"], type=dict)
     return DistilProgress(
         row["state"],
         told.get("sessions", 0),
         told.get("units", 0),
-        count(ANALYSE, over=True),
-        count(MERGE, over=False),
-        count(MERGE, over=True),
-        row["requests"],
+        jobs(ANALYSE),
+        jobs(MERGE, "queued"),
+        jobs(MERGE),
         row["spent"],
     )
 
@@ -212,29 +197,22 @@ def result_of(run: str) -> DistilResult | None:
     """What came of a run; None while it is not over."""
     with open_lessons() as lessons:
         row = lessons.run(run)
-    if row is None or row["state"] != "done":
-        return None
-    return msgspec.json.decode(row["result"], type=DistilResult)
+    over = row["state"] == "done"
+    return msgspec.json.decode(row["result"], type=DistilResult) if over else None
 
 
 def go_on(run: str, jobs: JobFamily, *, tell: Tell | None = None) -> DistilResult:
     """Do what is left of a run. Raises `Stopped` where it is to make way."""
     with open_lessons() as lessons:
-        row = lessons.run(run)
-        assert row is not None, "a run is begun before it goes on"
-        options = msgspec.json.decode(row["options"], type=DistilOptions)
+        options = msgspec.json.decode(lessons.run(run)["options"], type=DistilOptions)
         with open_sessions(options) as store, acting_as("distiller"):
             return _Run(run, options, store, lessons, jobs, tell).finish()
 
 
-class _Asked(msgspec.Struct, frozen=True):
-    """A request that is to be made, and what is kept to understand its answer by."""
-
-    key: str
-    data: dict[str, Any]
-    asked: Inquiry
-
-
+_OF_ONE_PERSON = re.compile(r"[/\\](?:Users|home)[/\\]\w")
+"""A folder in somebody's home: others have none such."""
+_Asked = tuple[str, dict[str, Any], Inquiry]
+"""A request that is to be made: its key, what is kept to understand its answer by, the question."""
 _Take = Callable[[dict[str, Any], str, str], Callable[[], object]]
 """Understands an answer: what was kept with the request, the words, and the model that said them.
 Gives what writes it down; thinking within that would keep everybody else from writing."""
@@ -254,38 +232,33 @@ class _Run:
     ) -> None:
         self.id = run
         self.options = options
-        self._model = options.model
         self.store = store
         self.lessons = lessons
         self.jobs = jobs
-        self._tell = tell
+        self._tell = tell or (lambda progress: None)
+        self._trace: Callable[[str], Trace] = lru_cache(_AT_HAND)(store.whole)
         self._index = consensus.open_index(lessons)
-        self._traces: dict[str, Trace] = {}
+        self._tasks: dict[str, Segment] = {}
         self._dropped = 0
         self._stopped = ""
         self._heard = time.monotonic()
-        self._tasks: dict[str, Segment] = {}
 
     def finish(self) -> DistilResult:
         on_way = self._requeue()
         _sync_answers(self.lessons)
         reading = read_tasks(self.store, self.lessons, self.options, self._tell)
         self._tasks = {task.id: task for task in reading.tasks}
-        self._told(reading)
+        done = self.lessons.counts(self.id).get((ANALYSE, "done"), 0)
+        units = {"sessions": len(reading.sessions), "units": len(reading.unread) + done}
+        self.lessons.set_run(self.id, "read", units)
         if self.options.model:
-            under_way = {task for data in on_way.values() for task in data["tasks"]}
-            asked = self._about_tasks(reading, under_way)
+            asked = self._about_tasks(reading, {t for d in on_way.values() for t in d["tasks"]})
             self._have_done(ANALYSE, asked, self._judge, on_way)
             self._merge(reading)
         else:
             self._count(reading)
         self._follow(reading)
         return self._write(reading)
-
-    def _told(self, reading: Reading) -> None:
-        done = self.lessons.counts(self.id).get((ANALYSE, "done"), 0)
-        units = {"sessions": len(reading.sessions), "units": len(reading.unread) + done}
-        self.lessons.set_run(self.id, "read", units)
 
     # By counting.
 
@@ -297,30 +270,32 @@ class _Run:
         for session, tasks in by_session.items():
             self._check()
             analyst = CountingAnalyst(self.store.whole(session))
-            found = [Judged(task, tuple(analyst.lessons(task))) for task in tasks]
+            found = [Judged(task, analyst.lessons(task)) for task in tasks]
             with self.lessons.writing():
-                for judged in found:
-                    self._take_in(judged, COUNTING)
+                self._take_in(found, COUNTING)
             done += len(tasks)
-            if self._tell:
-                self._tell(DistilProgress("read", len(by_session), len(reading.unread), done))
+            self._tell(DistilProgress("read", len(by_session), len(reading.unread), done))
 
-    def _take_in(self, judged: Judged, method: str) -> None:
-        """Keep what was found in a task. Within `writing`."""
-        self.lessons.begin_task(judged.task.id, method)
-        for found in judged.lessons:
-            name = self._index.find(found)
-            if not name:
-                name = self.lessons.keep(found)
-                self._index.add(name, found)
-            self.lessons.add_support(name, judged.task, found)
+    def _take_in(self, found: Sequence[Judged], method: str) -> None:
+        """Keep what was found in tasks. Within `writing`."""
+        for judged in found:
+            self.lessons.begin_task(judged.task.id, method)
+            for lesson in judged.lessons:
+                if _OF_ONE_PERSON.search(lesson.text):
+                    self._dropped += 1
+                    continue
+                name = self._index.find(lesson)
+                if not name:
+                    name = self.lessons.keep(lesson)
+                    self._index.add(name, lesson)
+                self.lessons.add_support(name, judged.task, lesson)
 
     # By a model.
 
     def _requeue(self) -> dict[str, Any]:
         """What a killed attempt had on the way, which is done while this one finds its place."""
         children = self.lessons.children(self.id, ANALYSE)
-        on_way = {child.key: child.data for child in children if child.state == "queued"}
+        on_way = {key: data for key, state, data in children if state == "queued"}
         for key, data in on_way.items():
             self.jobs.queue(ANALYSE, key, data["payload"])
         return on_way
@@ -329,41 +304,40 @@ class _Run:
         self, kind: str, asked: Iterator[_Asked], take: _Take, on_way: dict[str, Any]
     ) -> None:
         """Have everything asked, and take in the answers; a bounded number is on the way."""
-        ended, more = False, False
-        while on_way or not ended:
+        one, more = next(asked, None), False
+        while on_way or one is not None:
             # With answers left over, others are faster than this, and need more at hand.
-            room = min(_AT_A_TIME * (4 if more else 1), WINDOW - len(on_way))
-            for _ in range(room if not ended else 0):
+            room = left = min(_AT_A_TIME * (4 if more else 1), WINDOW - len(on_way))
+            while one is not None and left and self._queue(kind, one, on_way):
                 self._check(kind, on_way)
-                ended = (one := next(asked, None)) is None or not self._queue(kind, one, on_way)
-                if ended:
-                    break
+                one, left = next(asked, None), left - 1
+            if one is not None and not on_way:  # no more comes back of what was held
+                self._stopped = "the most that it may cost is reached (--max-cost)"
+                return
             more = self._collect(kind, on_way, take)
-            if not more and on_way and (ended or len(on_way) >= WINDOW):
+            if not more and on_way and room == left:
                 self._wait(kind, on_way)
 
     def _about_tasks(self, reading: Reading, under_way: Collection[str]) -> Iterator[_Asked]:
         """What is asked of analysts about the tasks that were not read."""
         for unit in reading.unread:
             if not any(task.id in under_way for task in unit):
-                asked = inquiry_about([(self._trace(t.session), t) for t in unit], self._model)
-                digests = "".join(task.digest for task in unit)
-                key = f"{self.id} {unit[0].id} {digests[:32]}"
-                yield _Asked(key, {"tasks": [task.id for task in unit]}, asked)
+                parts = [(self._trace(task.session), task) for task in unit]
+                key = f"{self.id} {unit[0].id} {''.join(task.digest for task in unit)[:32]}"
+                tasks = {"tasks": [task.id for task in unit]}
+                yield key, tasks, inquiry_about(parts, self.options.model)
 
     def _queue(self, kind: str, one: _Asked, on_way: dict[str, Any]) -> bool:
-        """Hold what a request may cost, and queue it; False where the money is used up."""
-        held = most_cost(one.asked, self._model)
-        if self.options.max_cost:
-            row = self.lessons.run(self.id)
-            taken = (row["spent"] if row else 0.0) + self.lessons.held(self.id)
-            if taken + held > self.options.max_cost:
-                self._stopped = "the most that it may cost is reached (--max-cost)"
-                return False
-        data = one.data | {"payload": msgspec.to_builtins(one.asked)}
-        self.lessons.hold(self.id, kind, one.key, data, held)
-        self.jobs.queue(kind, one.key, data["payload"])
-        on_way[one.key] = data
+        """Hold what a request may cost, and queue it; False where the rest is held by others."""
+        key, data, asked = one
+        held, most = most_cost(asked, self.options.model), self.options.max_cost
+        taken = self.lessons.run(self.id)["spent"] + self.lessons.held(self.id) if most else 0.0
+        if most and taken + held > most:
+            return False
+        data = data | {"payload": msgspec.to_builtins(asked)}
+        self.lessons.hold(self.id, kind, key, data, held)
+        self.jobs.queue(kind, key, data["payload"])
+        on_way[key] = data
         return True
 
     def _collect(self, kind: str, on_way: dict[str, Any], take: _Take) -> bool:
@@ -371,12 +345,11 @@ class _Run:
         more. Not all at once, so that meanwhile the queue does not run dry."""
         over = self.jobs.results(kind, tuple(on_way), _AT_A_TIME)
         for key, result in over.items():
-            reply = reply_of(result)
-            data = on_way.pop(key)
+            reply, data = reply_of(result), on_way.pop(key)
             state, asked, keep = "refused", 0, None
             if not reply.refused:
                 state, asked = "done", 1
-                keep = take(data, reply.text, reply.model or self._model)
+                keep = take(data, reply.text, reply.model or self.options.model)
             elif kind == ANALYSE:
                 self._stopped = self._stopped or f"not all could be read: {reply.refused}"
             with self.lessons.writing():
@@ -386,46 +359,33 @@ class _Run:
         if over:
             self._heard = time.monotonic()
             self.jobs.withdraw(kind, tuple(over))
-            if self._tell:
-                self._tell(progress(self.id))
+            self._tell(progress(self.id))
         return len(over) == _AT_A_TIME
 
     def _judge(self, data: dict[str, Any], text: str, model: str) -> Callable[[], object]:
         answer = read_answer(text, AnalystAnswer)
         tasks = [self._tasks[name] for name in data["tasks"] if name in self._tasks]
-        found = [Judged(task, ()) for task in tasks]
+        found = [Judged(task) for task in tasks]
         if answer is not None and len(tasks) == len(data["tasks"]):
             parts = [(self._trace(task.session), task) for task in tasks]
-            found = judge_answer(answer, parts)
-            if len(parts) == 1 and (cuts := _within(answer.cuts, tasks[0])):
-                found = [replace(found[0], task=self._refined(tasks[0], cuts))]
-        self._dropped += sum(len(judged.dropped) for judged in found)
-
-        def keep() -> None:
-            for judged in found:
-                self._take_in(judged, model)
-
-        return keep
-
-    def _refined(self, task: Segment, cuts: Collection[int]) -> Segment:
-        """A task in which a reader saw several: it ended as the last of them did."""
-        trace = self._trace(task.session)
-        parts = [s for s in segments(trace, cuts) if task.start <= s.start < task.stop]
-        last = parts[-1] if parts else task
-        return replace(task, outcome=last.outcome)
+            found, dropped = judge_answer(answer, parts)
+            self._dropped += dropped
+            if len(parts) == 1:
+                found = [replace(found[0], task=_refined(*parts[0], answer.cuts))]
+        return lambda: self._take_in(found, model)
 
     def _merge(self, reading: Reading) -> None:
         """Have lessons that may belong together looked at, level by level, each pair once."""
         self.lessons.set_run(self.id, "merge")
         seen: set[tuple[str, str]] = set()
         for level in range(consensus.LEVELS):
-            known = self._known(reading)
+            known = {one.id: one for one in self._known(reading)}
             batches = consensus.merge_batches(self._index, known, seen)
             if not batches or self._stopped:
                 return
             for batch in batches:
                 seen |= {(a, b) for a in batch for b in batch if a < b}
-            asked = self._about_batches(level, batches, {one.id: one for one in known})
+            asked = self._about_batches(level, batches, known)
             self._have_done(MERGE, asked, self._take_merge, {})
 
     def _about_batches(
@@ -433,13 +393,13 @@ class _Run:
     ) -> Iterator[_Asked]:
         rejected = [one for one in self.lessons.all() if one.state == "rejected"]
         children = self.lessons.children(self.id, MERGE)
-        done = {child.key for child in children if child.state in ("done", "refused")}
+        done = {key for key, state, _ in children if state in ("done", "refused")}
         for batch in batches:
             key = job_id(self.id, f"{level} {' '.join(batch)}")
             if key not in done:
                 shown = [known[name] for name in batch]
-                asked = consensus.merge_inquiry(shown, rejected, self._model)
-                yield _Asked(key, {"batch": list(batch)}, asked)
+                asked = consensus.merge_inquiry(shown, rejected, self.options.model)
+                yield key, {"batch": list(batch)}, asked
 
     def _take_merge(self, data: dict[str, Any], text: str, model: str) -> Callable[[], object]:
         answer = read_answer(text, consensus.MergerAnswer) or consensus.MergerAnswer()
@@ -457,11 +417,10 @@ class _Run:
 
     def _check(self, kind: str = "", on_way: Collection[str] = ()) -> None:
         """Make way where the user stopped the run."""
-        row = self.lessons.run(self.id)
-        if cancelled() or (row is not None and row["state"] == "stopped"):
+        if cancelled() or self.lessons.run(self.id)["state"] == "stopped":
             self.jobs.withdraw(kind, tuple(on_way))
-            for key in on_way:
-                with self.lessons.writing():
+            with self.lessons.writing():
+                for key in on_way:
                     self.lessons.release(self.id, kind, key, "withdrawn", 0.0, 0)
             raise Stopped("stopped by you")
 
@@ -479,112 +438,86 @@ class _Run:
                 written.setdefault(one.skill, []).append(one)
         for task in reading.tasks:
             own = [one for skill in task.skills for one in written.get(skill, ())]
-            if own:
-                shown = list(followed(self._trace(task.session), task, own))
-                with self.lessons.writing():
-                    for name, side, quote in shown:
-                        found = Lesson(text="", quotes=(quote,))
-                        self.lessons.add_support(name, task, found, side)
+            shown = list(followed(self._trace(task.session), task, own)) if own else ()
+            with self.lessons.writing():
+                for name, side, quote in shown:
+                    self.lessons.add_support(name, task, Lesson(text="", quotes=(quote,)), side)
 
     def _write(self, reading: Reading) -> DistilResult:
         self.lessons.set_run(self.id, "write")
         consensus.find_conflicts(self.lessons, self._index, self._known(reading))
         agreed = consensus.agree(self.lessons, reading.sessions, least=self.options.least)
         conditions = consensus.conditions(self.lessons)
-        writer = SkillWriter(self.lessons, self.id, self._find_trace, conditions)
+        writer = SkillWriter(self.lessons, self.id, self._trace, conditions)
         gone = [*agreed.negative, *(o for o in agreed.overruled if o.state == "written")]
-        kinds = reading.clusters
-        plans = plan_skills(self.lessons, agreed.written, kinds, self.options, gone)
-        done = [writer.write(plan, [o for o in gone if o.skill == plan.name]) for plan in plans]
+        plans = plan_skills(self.lessons, agreed.written, reading.clusters, self.options, gone)
+        done = [writer.write(plan, gone) for plan in plans]
         row, known = self.lessons.run(self.id), {one.id: one for one in self.lessons.all()}
+        open_ones = ((found, known[found.one], known[found.other]) for found in agreed.open)
         result = DistilResult(
             sessions=len(reading.sessions),
             tasks=len(reading.tasks),
-            read=sum(len(unit) for unit in reading.unread),
-            requests=row["requests"] if row else 0,
-            spent=row["spent"] if row else 0.0,
+            read=reading.new,
+            requests=row["requests"],
+            spent=row["spent"],
             skills=tuple(one for one in done if one.verdict is not None),
             few=len(agreed.few),
             overruled=len(agreed.overruled),
             rejected=len(agreed.rejected),
             dropped=self._dropped,
-            conflicts=tuple(_open_conflict(found, known) for found in agreed.open),
+            conflicts=tuple(
+                OpenConflict(
+                    f"{one.id[:6]}-{other.id[:6]}", found.why,
+                    one.text, one.support.sessions, other.text, other.support.sessions,
+                )
+                for found, one, other in open_ones
+            ),
             stopped=self._stopped,
-        )
+        )  # fmt: skip
         self.lessons.set_run(self.id, "done", result)
-        self.lessons.forget_run(self.id)
         return result
 
-    def _trace(self, session: str) -> Trace:
-        """A session; the last few are kept at hand."""
-        if session not in self._traces:
-            while len(self._traces) >= _AT_HAND:
-                del self._traces[next(iter(self._traces))]
-            self._traces[session] = self.store.whole(session)
-        return self._traces[session]
 
-    def _find_trace(self, session: str) -> Trace | None:
-        try:
-            return self._trace(session)
-        except Exception:  # it was forgotten meanwhile
-            return None
-
-
-_AT_HAND = 8
-
-
-def _within(cuts: Collection[int], task: Segment) -> list[int]:
-    return [cut for cut in cuts if task.first < cut <= task.last]
+def _refined(trace: Trace, task: Segment, cuts: Collection[int]) -> Segment:
+    """A task in which a reader may have seen several: it ended as the last of them did."""
+    cuts = [cut for cut in cuts if task.first < cut <= task.last]
+    parts = [s for s in segments(trace, cuts) if task.start <= s.start < task.stop] if cuts else ()
+    return replace(task, outcome=parts[-1].outcome) if parts else task
 
 
 def followed(
     trace: Trace, task: Segment, lessons: Sequence[KnownLesson]
-) -> Iterator[tuple[str, Any, LessonQuote]]:
+) -> Iterator[tuple[str, Side, LessonQuote]]:
     """Which lessons a task followed, and whether what they say to run was fine or failed."""
     here = {id(call) for call in segment_trace(trace, task).each_call()}
     place = step_names(trace)
     runs = [run for run in lasting_runs(trace) if id(run.call) in here]
     for one in lessons:
-        forms = claim_of(one).forms
-        wanted = {purpose(form) for form in forms} - {""}
-        worked = [r for r in runs if r.purpose in wanted and r.outcome.state == "worked"]
-        failed = [r for r in runs if r.purpose in wanted and r.outcome.failed]
-        if worked or failed:
-            last = (worked or failed)[-1]
-            side = "followed" if worked else "against"
-            yield one.id, side, LessonQuote(place[id(last.call)], last.form, "call")
-
-
-def _open_conflict(found: Conflict, known: dict[str, KnownLesson]) -> OpenConflict:
-    """A contradiction with the words and counts of both sides."""
-    one, other = known[found.one], known[found.other]
-    sides = (one.text, one.support.sessions, other.text, other.support.sessions)
-    return OpenConflict(f"{found.one[:6]}-{found.other[:6]}", found.why, *sides)
+        wanted = {purpose(form) for form in claim_of(one).forms} - {""}
+        own = [run for run in runs if run.purpose in wanted]
+        worked = [run for run in own if run.outcome.state == "worked"]
+        if shown := worked or [run for run in own if run.outcome.failed]:
+            quote = LessonQuote(place[id(shown[-1].call)], shown[-1].form)
+            yield one.id, "followed" if worked else "against", quote
 
 
 def _sync_answers(lessons: Lessons) -> None:
     """Learn what became of proposals: a rejected one's new lines are not proposed again, and a
     line that a person took out of a skill stays out."""
-    proposals = {p.id: p for p in Inbox(os.path.join(paths.folders().data, "tacit.db")).all(1000)}
-    by_change: dict[str, list[KnownLesson]] = {}
+    states = {proposal.id: proposal.state for proposal in Inbox().all(1000)}
+    texts: dict[str, str] = {}
     for one in lessons.all():
-        if one.state == "written" and one.change:
-            by_change.setdefault(one.change, []).append(one)
-    for change, own in by_change.items():
-        state = proposals[change].state if change in proposals else "accepted"
-        if state == "rejected":
-            lessons.mark((one.id for one in own), "rejected")
-        elif state == "accepted":
-            path = os.path.join(own[0].root, own[0].skill)
-            text = "\n".join(_texts(path))
-            if text:
-                lessons.mark((o.id for o in own if f"- {o.line}" not in text), "rejected")
+        if one.state != "written" or not one.change:
+            continue
+        state, folder = states.get(one.change, "accepted"), os.path.join(one.root, one.skill)
+        if state == "accepted" and folder not in texts:
+            texts[folder] = "".join(_texts(folder))
+        taken_out = state == "accepted" and texts[folder] and f"- {one.line}" not in texts[folder]
+        if taken_out or state == "rejected":
+            lessons.mark((one.id,), "rejected")
 
 
 def _texts(folder: str) -> Iterator[str]:
-    for name in ("SKILL.md", "references/more.md"):
-        try:
-            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                yield file.read()
-        except OSError:
-            continue
+    for name in (SKILL_FILE, MORE):
+        with suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+            yield file.read().decode("utf-8", "replace")

@@ -11,23 +11,26 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 
 import msgspec
+from msgspec.structs import replace
 
 from tacit.base.display import counted, one_line, shorten
+from tacit.base.errors import TacitError
 from tacit.base.paths import existing_folder
-from tacit.changes.change import SKILL_FILE, Change, Create, File, Rewrite, Verdict, bytes_of
-from tacit.changes.gate import Gate
+from tacit.changes.change import SKILL_FILE, Change, Create, Rewrite, Verdict, bytes_of
 from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.witness import Witness
+from tacit.changes.skill_state import SkillState
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.background.staging import change_id
-from tacit.learn.distil.analyst import ASKED
 from tacit.learn.distil.clusters import Cluster, common_words
 from tacit.learn.distil.distil_plan import DistilOptions
-from tacit.learn.distil.segments import segment_trace
+from tacit.learn.distil.lessons import BEFORE, CHECK, INSTEAD, RULE, WISHED, shape
+from tacit.learn.distil.segments import Segment, segment_trace
 from tacit.learn.distil.support import KnownLesson, Lessons, SupportRow
 from tacit.learn.rates import usual_form
 from tacit.learn.review.learned_skill import metadata_of, unfit_name, with_metadata
@@ -38,14 +41,13 @@ from tacit.traces.trace import Trace
 
 MOST_LINES = 80
 """Lines of a SKILL.md."""
-_MORE = "references/more.md"
+MORE = "references/more.md"
 EVIDENCE = "references/evidence.md"
 _OWN_SKILL, _OWN_SESSIONS = 4, 3
 """Lessons and sessions from which tasks of one kind get a skill of their own."""
 _MOSTLY = 0.6
-_WITNESSES = 2
-"""Tasks a lesson that the words of a skill are held against."""
-_MOST_WITNESSES = 60
+_WITNESSES, _MOST_WITNESSES = 2, 60
+"""Tasks that the words of a skill are held against: of one lesson, and of all."""
 
 
 class SkillPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,10 +55,23 @@ class SkillPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     project: str
-    title: str
     topic: str
     """The class of work, in words."""
-    lessons: tuple[KnownLesson, ...]
+    where: str = ""
+    """The project, as it is called."""
+    lessons: tuple[KnownLesson, ...] = ()
+
+    @property
+    def place(self) -> str:
+        return f" in {self.where}" if self.where else ""
+
+    @property
+    def title(self) -> str:
+        return f"{self.topic[:1].upper()}{self.topic[1:]}{self.place}"
+
+
+Rows = Mapping[str, Sequence[SupportRow]]
+"""What supports each lesson."""
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -73,10 +88,6 @@ class Written(msgspec.Struct, frozen=True):
     """SKILL.md, as it would be."""
 
 
-FindTrace = Callable[[str], Trace | None]
-"""The session of an id; None where it is not there any more."""
-
-
 def plan_skills(
     lessons: Lessons,
     agreed: Sequence[KnownLesson],
@@ -86,12 +97,12 @@ def plan_skills(
 ) -> list[SkillPlan]:
     """Which lessons go into which skill; also the skills that only lose some."""
     kind_of = {member.id: at for at, found in enumerate(clusters) for member in found.members}
+    rows = {one.id: lessons.rows(one.id, "for") for one in agreed}
     groups: dict[tuple[str, int], list[KnownLesson]] = {}
     for one in agreed:
-        rows = lessons.rows(one.id, "for")
-        project = _mostly(row.project for row in rows)
-        kind = _mostly(str(kind_of.get(row.task, -1)) for row in rows)
-        home = (project, int(kind or -1)) if not options.into else (options.within, -1)
+        project = _mostly(row.project for row in rows[one.id])
+        mostly = _mostly(str(kind_of.get(row.task, -1)) for row in rows[one.id])
+        home = (options.within, -1) if options.into else (project, int(mostly or -1))
         groups.setdefault(home, []).append(one)
     for home in [home for home in groups if home[1] >= 0]:
         if len(groups[home]) < _OWN_SKILL or len(clusters[home[1]].sessions) < _OWN_SESSIONS:
@@ -99,20 +110,26 @@ def plan_skills(
     if len(groups) > 1 and len(groups.get(("", -1), ())) < _OWN_SKILL:
         # A few lines of several projects make no skill: they go where most of their sessions are.
         for one in groups.pop(("", -1), []):
-            seen = Counter(row.project for row in lessons.rows(one.id, "for"))
-            homes = sorted(groups, key=lambda home: (-seen[home[0]], home[1], home[0]))
-            groups[homes[0]].append(one)
+            seen = Counter(row.project for row in rows[one.id])
+            groups[min(groups, key=lambda home: (-seen[home[0]], home[1], home[0]))].append(one)
     plans = []
-    for home, own in sorted(groups.items()):
-        behind = {row.task for one in own for row in lessons.rows(one.id, "for")}
+    for (project, kind), own in sorted(groups.items()):
+        behind = {row.task for one in own for row in rows[one.id]}
         tasks = [task for found in clusters for task in found.members if task.id in behind]
-        words = clusters[home[1]].words if home[1] >= 0 else common_words(tasks)
-        plans.append(_plan(home, own, words, options.into))
+        words = _topic_words(project, own, rows, clusters[kind] if kind >= 0 else None, tasks)
+        plans.append(_plan(project, own, words, options.into))
     for name in sorted({one.skill for one in gone} - {plan.name for plan in plans}):
-        rows = [row for one in gone if one.skill == name for row in lessons.rows(one.id)]
-        where = _mostly(row.project for row in rows)
-        plans.append(SkillPlan(name=name, project=where, title=name, topic=name, lessons=()))
-    return plans
+        left = [row for one in gone if one.skill == name for row in lessons.rows(one.id)]
+        project = _mostly(row.project for row in left)
+        plans.append(SkillPlan(name=name, project=project, topic=name))
+    # Folders of one name that are not there any more have one skill, the user's.
+    merged: dict[tuple[str, str], SkillPlan] = {}
+    for plan in plans:
+        place = (plan.name, existing_folder(plan.project))
+        every = (*plan.lessons, *(merged[place].lessons if place in merged else ()))
+        ordered = sorted(every, key=lambda one: (-one.support.sessions, one.id))
+        merged[place] = replace(plan, lessons=tuple(ordered))
+    return list(merged.values())
 
 
 def _mostly(names: Iterable[str]) -> str:
@@ -122,82 +139,96 @@ def _mostly(names: Iterable[str]) -> str:
     return name if count > _MOSTLY * found.total() else ""
 
 
-def _plan(
-    home: tuple[str, int], own: Sequence[KnownLesson], common: Sequence[str], into: str
-) -> SkillPlan:
-    project, kind = home
+_WORD = re.compile(r"[^\W\d_]{3,20}")
+
+
+def _plan(project: str, own: Sequence[KnownLesson], common: Sequence[str], into: str) -> SkillPlan:
+    """A plan with a name and a topic, of the words that its tasks have in `common`, if any."""
     base = os.path.basename(project.rstrip("/"))
     where = base if re.fullmatch(r"[\w.+-]{1,40}", base) else ""
-    words = [word for word in common if re.fullmatch(r"[^\W\d_]{3,20}", word)][:3]
-    words = words or _words_of(own) or ["shared"]
-    topic = " ".join(words) if kind >= 0 or not where else "everyday work"
-    before = _mostly(one.skill for one in own if one.skill)
-    name = into or before or suggest_name("-".join(filter(None, (where, *words[:2]))))
-    if not (into or before) and kind < 0:
-        name = suggest_name(f"{where}-ways" if where else f"{'-'.join(words[:2])}-work")
-    if not (into or before) and unfit_name(name):
-        name = suggest_name(f"{where or 'shared'}-ways")
-    title = f"{topic[:1].upper()}{topic[1:]}" + (f" in {where}" if where else "")
-    ordered = sorted(own, key=lambda one: (-one.support.sessions, one.id))
-    return SkillPlan(name=name, project=project, title=title, topic=topic, lessons=tuple(ordered))
+    words = [word for word in common if _WORD.fullmatch(word)][:3]
+    plain = re.sub(r"\d{4,}", "", where)  # a day or a number names nothing
+    parts = ((at, *words[:2]) if words else (at or "shared", "ways") for at in (where, plain))
+    names = (suggest_name("-".join(filter(None, part))) for part in parts)
+    name = next((name for name in names if not unfit_name(name)), "shared-ways")
+    return SkillPlan(
+        name=into or _mostly(one.skill for one in own if one.skill) or name,
+        project=project,
+        topic=" ".join(words) or ("everyday work" if where else "everyday work in all projects"),
+        where=where,
+        lessons=tuple(own),
+    )
 
 
-def _words_of(own: Sequence[KnownLesson]) -> list[str]:
-    """Words for what lessons are about, where the requests had none in common."""
-    found = re.findall(r"[^\W\d_]{3,20}", " ".join(one.about for one in own))
-    return list(dict.fromkeys(found))[:3]
+def _topic_words(
+    project: str,
+    own: Sequence[KnownLesson],
+    rows: Rows,
+    kind: Cluster | None,
+    behind: Sequence[Segment],
+) -> Sequence[str]:
+    """Words for tasks of one kind, or for what lessons without a project are about; none for the
+    everyday work of one or of several."""
+    if kind is not None:
+        return kind.words
+    if project or len({task.project for task in behind}) > 1:
+        return ()
+    words = [word for word in common_words(behind) if _WORD.fullmatch(word)]
+    return words or list(dict.fromkeys(_WORD.findall(" ".join(_shown_things(own, rows)))))
+
+
+def _shown_things(own: Iterable[KnownLesson], rows: Rows) -> list[str]:
+    """What lessons are about, where the words of a session name it: a model may say anything."""
+    named = {}
+    for one in own:
+        quotes = (quote.text for row in rows[one.id] for quote in row.quotes)
+        if one.about and any(one.about.casefold() in text.casefold() for text in quotes):
+            named[shorten(one.about, 40)] = one
+    return list(named)
 
 
 # The lines.
 
-_WISHES, _ORDER, _DO, _FAILS, _AVOID, _CHECKS, _KNOW = _SECTIONS = (
-    "How the user wants it",
-    "In this order",
-    "What to do",
-    "What fails, and what works",
-    "What to avoid",
-    "Checking the work",
-    "Good to know",
-)
+_SECTIONS = {
+    WISHED: "How the user wants it",
+    BEFORE: "In this order",
+    "do": "What to do",
+    INSTEAD: "What fails, and what works",
+    "avoid": "What to avoid",
+    CHECK: "Checking the work",
+    RULE: "Good to know",
+    "know": "Good to know",
+}
+"""The headings, in their order, by the shape of a lesson or else its kind."""
 
 
-def section_of(one: KnownLesson) -> str:
-    """The heading that a lesson stands under."""
-    text = one.text
-    if text.endswith("(the user's words)") or one.about.startswith(ASKED):
-        return _WISHES
-    if text.startswith("Before `"):
-        return _ORDER
-    if " fails as it is called; run " in text:
-        return _FAILS
-    if text.startswith("Check the work with "):
-        return _CHECKS
-    return {"do": _DO, "avoid": _AVOID, "know": _KNOW}[one.kind]
+def _heading(one: KnownLesson) -> str:
+    return f"## {_SECTIONS[shape(one) or one.kind]}"
 
 
 def line_of(one: KnownLesson, rows: Sequence[SupportRow], condition: str = "") -> str:
     """A lesson as it stands in a skill."""
     text = one.text
-    if section_of(one) == _CHECKS:
+    if shape(one) == CHECK:
         forms = [quote.text for row in rows for quote in row.quotes[:1]]
-        text = f"Check the work with `{usual_form(one.about, forms)}`."
+        text = f"{CHECK}`{usual_form(one.about, forms)}`."
     when = one.when or condition
     return one_line(f"{when[:1].upper()}{when[1:]}: {text}" if when else text)
 
 
-def _description(plan: SkillPlan) -> str:
+def _begun(plan: SkillPlan, rows: Rows) -> str:
+    """A SKILL.md without a line: all that is not a lesson of some session."""
     # What fails or was refused is told below, with how: here it would read as advice.
-    advised = [one for one in plan.lessons if one.kind == "do" and section_of(one) != _FAILS]
-    named = [one.about for one in advised if one.about and not one.about.startswith(ASKED)]
-    things = ", ".join(list(dict.fromkeys(shorten(name, 40) for name in named))[:5])
-    about = f": {things}" if things else ""
-    place = plan.title.partition(" in ")[2]
-    where = f" in {place}" if place else ""
-    return shorten(
-        f"What earlier sessions{where} taught about {plan.topic}{about}."
-        f" Use for {plan.topic}{where}, before beginning and before calling it done.",
+    advised = (one for one in plan.lessons if one.kind == "do" and shape(one) != INSTEAD)
+    things = ", ".join(_shown_things(advised, rows)[:5])
+    described = shorten(
+        f"What earlier sessions{plan.place} taught about {plan.topic}"
+        f"{f': {things}' if things else ''}."
+        f" Use for {plan.topic}{plan.place}, before beginning and before calling it done.",
         900,
     )
+    described = one_line(described).replace("'", "''")
+    return f"---\nname: {plan.name}\ndescription: '{described}'\n---\n\n# {plan.title}\n"
 
 
 _COUNTS = (
@@ -210,18 +241,18 @@ def _counts(plan: SkillPlan, rows: Sequence[SupportRow], old: Mapping[str, str])
     """What a skill says of its origin: counts, and no session."""
     day = date.today().isoformat()
     found = {"source": LEARNED_SOURCE, "learned": old.get("learned", day), "method": "distilled"}
-    if old.get("learned", day) != day:
+    if found["learned"] != day:
         found["revised"] = day
     failed = {row.session for row in rows if row.outcome == "failed"}
-    counts = {
-        "sessions": len({row.session for row in rows}),
-        "projects": len({row.project for row in rows if row.project}),
-        "people": len({row.person for row in rows if row.person}),
-        "models": len({row.model for row in rows if row.model}),
-        "worked": len({row.session for row in rows if row.outcome == "worked"} - failed),
-        "failed": len(failed),
+    each = {
+        "sessions": {row.session for row in rows},
+        "projects": {row.project for row in rows} - {""},
+        "people": {row.person for row in rows} - {""},
+        "models": {row.model for row in rows} - {""},
+        "worked": {row.session for row in rows if row.outcome == "worked"} - failed,
+        "failed": failed,
     }
-    found |= {name: str(count) for name, count in counts.items() if count}
+    found |= {name: str(len(own)) for name, own in each.items() if own}
     return found | {"support": " ".join(str(one.support.sessions) for one in plan.lessons)}
 
 
@@ -229,47 +260,41 @@ def files_with(
     plan: SkillPlan,
     lines: Mapping[str, str],
     gone: Collection[str],
-    now: Mapping[str, File],
+    now: Mapping[str, bytes],
     counts: dict[str, str],
 ) -> dict[str, bytes]:
-    """The files of a skill, as it is `now` or new, with these lines and without those of `gone`."""
-    texts = {path: file.data.decode("utf-8", "replace") for path, file in now.items()}
-    head = f"name: {plan.name}\ndescription: {_yaml(_description(plan))}"
-    new = f"---\n{head}\n---\n\n# {plan.title}\n"
-    parts = frontmatter.split(texts.get(SKILL_FILE, new).replace("\r\n", "\n"))
+    """The files of a skill as it is `now`, with these lines and without those of `gone`."""
+    texts = {path: data.decode("utf-8", "replace") for path, data in now.items()}
+    parts = frontmatter.split(texts[SKILL_FILE].replace("\r\n", "\n"))
     out = {f"- {line}" for line in gone}
     body = [line for line in parts.body.rstrip("\n").split("\n") if line.strip() not in out]
-    more = [line for line in texts.get(_MORE, "").splitlines() if line.strip() not in out]
+    more = [line for line in texts.get(MORE, "").splitlines() if line.strip() not in out]
     known = {line.strip() for line in (*body, *more)}
     for one in plan.lessons:
         line = f"- {lines[one.id]}"
         if line in known:
             continue
         if len(body) + _AROUND < MOST_LINES:
-            _insert(body, section_of(one), line)
+            _insert(body, _heading(one), line)
         else:
             more = [*(more or [f"# {plan.title}: more", ""]), line]
     _drop_empty_sections(body)
-    if more and not any(_MORE in line for line in body):
-        body += ["", f"More, seen less often: `{_MORE}`."]
+    if more and not any(MORE in line for line in body):
+        body += ["", f"More, seen less often: `{MORE}`."]
     head = with_metadata(parts.head or "", counts, _COUNTS) or parts.head or ""
     made = {SKILL_FILE: f"---\n{head}\n---\n" + "\n".join(body) + "\n"}
-    made |= {_MORE: "\n".join(more) + "\n"} if more else {}
-    return bytes_of(now) | {path: text.encode() for path, text in made.items()}
+    made |= {MORE: "\n".join(more) + "\n"} if more else {}
+    return {**now, **{path: text.encode() for path, text in made.items()}}
 
 
 _AROUND = 20
 """Lines of a head, a new section and a pointer, at most."""
 
 
-def _yaml(text: str) -> str:
-    return "'" + one_line(text).replace("'", "''") + "'"
-
-
-def _insert(body: list[str], section: str, line: str) -> None:
+def _insert(body: list[str], heading: str, line: str) -> None:
     """Put a line at the end of its section; where there is none, it is made before the sections
     that come after it."""
-    heading = f"## {section}"
+    order = [f"## {section}" for section in _SECTIONS.values()]
     if heading in body:
         at = body.index(heading) + 1
         while at < len(body) and not body[at].startswith("#"):
@@ -278,15 +303,14 @@ def _insert(body: list[str], section: str, line: str) -> None:
             at -= 1
         body.insert(at, line)
         return
-    later = {f"## {other}" for other in _SECTIONS[_SECTIONS.index(section) :]}
+    later = order[order.index(heading) :]
     at = next((at for at, other in enumerate(body) if other in later), len(body))
-    new = [heading, "", line, ""] if at < len(body) else ["", heading, "", line]
-    body[at:at] = new
+    body[at:at] = [heading, "", line, ""] if at < len(body) else ["", heading, "", line]
 
 
 def _drop_empty_sections(body: list[str]) -> None:
     """Take out the headings whose last line is gone."""
-    for section in _SECTIONS:
+    for section in _SECTIONS.values():
         if (heading := f"## {section}") in body:
             at = body.index(heading)
             rest = next((line for line in body[at + 1 :] if line.strip()), "#")
@@ -301,32 +325,44 @@ class SkillWriter:
     """Puts planned skills before the gate, as the distiller."""
 
     def __init__(
-        self, lessons: Lessons, run: str, find_trace: FindTrace, conditions: Mapping[str, str]
+        self,
+        lessons: Lessons,
+        run: str,
+        read_trace: Callable[[str], Trace],
+        conditions: Mapping[str, str],
     ) -> None:
         self._lessons = lessons
         self._run = run
-        self._find = find_trace
+        self._read = read_trace
         self._conditions = conditions
 
     def write(self, plan: SkillPlan, gone: Sequence[KnownLesson] = ()) -> Written:
         """Propose a plan. Where a skill covers it already, that one is edited instead."""
         written = self._propose(plan, gone)
-        refusal = written.verdict.refusal if written.verdict else None
-        if written.verdict and written.verdict.refused and refusal and refusal.alternatives:
-            other = msgspec.structs.replace(plan, name=refusal.alternatives[0])
-            again = self._propose(other, gone)
+        refusal = written.verdict.refusal if written.verdict and written.verdict.refused else None
+        if refusal and refusal.alternatives:
+            again = self._propose(replace(plan, name=refusal.alternatives[0]), gone)
             written = again if again.verdict and not again.verdict.refused else written
         return written
 
     def _propose(self, plan: SkillPlan, gone: Sequence[KnownLesson]) -> Written:
         project = existing_folder(plan.project)
-        agreed, plan = plan.lessons, self._whole(plan, gone)
+        gate = background_gate("distiller", places_for(project))
+        root, folder = gate.open_place().place.root, plan.name
+        entry = Library(project or root).find(plan.name)
+        if entry is not None and os.path.realpath(entry.root) in gate.open_places:
+            root, folder = entry.root, entry.relative_folder
+        gone = [one for one in gone if (one.skill, one.root) == (plan.name, root)]
+        # Also the lines that stand in the skill and that this run did not speak of.
+        known = {one.id for one in (*plan.lessons, *gone)}
+        rest = tuple(o for o in self._lessons.of_skill(plan.name, root) if o.id not in known)
+        agreed, plan = plan.lessons, replace(plan, lessons=(*plan.lessons, *rest))
         rows = {one.id: self._lessons.rows(one.id, "for") for one in plan.lessons}
-        lines = {one.id: one.line for one in plan.lessons} | {
+        lines = {one.id: one.line for one in rest} | {
             one.id: line_of(one, rows[one.id], self._conditions.get(one.id, "")) for one in agreed
         }
-        gate = background_gate("distiller", places_for(project))
-        change, before = self._change(gate, plan, gone, lines, rows)
+        now = gate.state_of(folder, root)
+        change, before = self._change(now, root, plan, gone, lines, rows)
         added = sum(f"- {line}" not in before for line in lines.values())
         removed = sum(f"- {one.line}" in before for one in gone)
         written = Written(plan.name, len(lines), added, removed, None, skill_text_of(change))
@@ -336,85 +372,76 @@ class SkillWriter:
             "distiller",
             places_for(project),
             neighbours=LibraryNeighbours(project or None),
-            scanner=self._witness(plan, rows),  # reads sessions, so not for what is not proposed
+            scanner=self._witness(plan, rows, now),  # reads sessions: only for what is proposed
         )
-        waiting = [
-            p for p in gate.inbox.waiting(change.root)
-            if (p.change.actor, p.change.skill) == (change.actor, change.skill)
-        ]  # fmt: skip
+        waiting = gate.inbox.waiting(change.root)
         verdict = gate.propose(change)
-        for proposal in waiting:
-            if verdict.outcome == "proposed" and proposal.id != verdict.change:
-                gate.inbox.remove(proposal.id)
+        for old in waiting:
+            same = (old.change.actor, old.change.skill) == (change.actor, change.skill)
+            if same and verdict.outcome == "proposed" and old.id != verdict.change:
+                gate.inbox.remove(old.id)
         if not verdict.refused:
-            self._lessons.write(lines, plan.name, change.root, verdict.change)
+            # What stands there already is not up to this proposal's answer.
+            there = {one.id for one in plan.lessons if one.state == "written"}
+            new = {n: ln for n, ln in lines.items() if n not in there or f"- {ln}" not in before}
+            self._lessons.write(new, plan.name, change.root, verdict.change)
             self._lessons.mark((one.id for one in gone), "removed")
-        return msgspec.structs.replace(written, verdict=verdict)
-
-    def _whole(self, plan: SkillPlan, gone: Sequence[KnownLesson]) -> SkillPlan:
-        """The plan with the lines that stand in its skill and that this run did not speak of."""
-        known = {one.id for one in (*plan.lessons, *gone)}
-        own = self._lessons.of_skill(plan.name)
-        rest = [one for one in own if one.state == "written" and one.id not in known]
-        return msgspec.structs.replace(plan, lessons=(*plan.lessons, *rest))
+        return replace(written, verdict=verdict)
 
     def _change(
         self,
-        gate: Gate,
+        now: SkillState,
+        root: str,
         plan: SkillPlan,
         gone: Sequence[KnownLesson],
         lines: Mapping[str, str],
-        rows: Mapping[str, Sequence[SupportRow]],
+        rows: Rows,
     ) -> tuple[Change, set[str]]:
-        """The change, and the lines before it."""
-        project = existing_folder(plan.project) or gate.open_place().place.root
-        entry = Library(project).find(plan.name)
-        known = entry is not None and os.path.realpath(entry.root) in gate.open_places
-        root = entry.root if entry and known else gate.open_place().place.root
-        folder = entry.relative_folder if entry and known else plan.name
-        now = gate.state_of(folder, root)
-        is_there = now.is_live and now.head is not None
-        files = now.contents.files if is_there else {}
+        """The change of a skill as it is `now`, and the lines before it."""
+        base = now.head.id if now.is_live and now.head is not None else ""
+        files = dict(now.contents.files) if base else {}
+        known = bytes_of(files) or {SKILL_FILE: _begun(plan, rows).encode()}
         each = [row for own in rows.values() for row in own]
-        counts = _counts(plan, each, metadata_of(dict(files)))
+        counts = _counts(plan, each, metadata_of(files))
         old = [one.line for one in plan.lessons if one.line != lines[one.id]]
-        made = files_with(plan, lines, [*(one.line for one in gone), *old], files, counts)
+        made = files_with(plan, lines, [*(one.line for one in gone), *old], known, counts)
         sessions = list(dict.fromkeys(row.session for row in each))
-        reason = (
-            f"distilled: {counted(len(lines), 'line')} from {counted(len(sessions), 'session')}"
-            + (f"; {counted(len(gone), 'line')} taken out, which failed" if gone else "")
-        )
+        reason = f"distilled: {counted(len(lines), 'line')}"
+        reason += f" from {counted(len(sessions), 'session')}"
+        reason += f"; {counted(len(gone), 'line')} taken out, which failed" if gone else ""
         change = Change(
-            id=change_id(self._run, plan.name),
-            skill=folder,
-            operations=(Rewrite(made) if is_there else Create(made),),
+            id=change_id(self._run, os.path.join(root, plan.name)),
+            skill=now.skill,
+            operations=(Rewrite(made) if base else Create(made),),
             actor="distiller",
             reason=reason,
             evidence=tuple(sessions[:_MOST_WITNESSES]),
             root=root,
-            base=now.head.id if is_there and now.head else "",
+            base=base,
         )
-        return change, _lines_in(bytes_of(files))
+        texts = (file.data.decode("utf-8", "replace") for file in files.values())
+        return change, {line.strip() for text in texts for line in text.splitlines()}
 
-    def _witness(self, plan: SkillPlan, rows: Mapping[str, Sequence[SupportRow]]) -> Witness:
-        """What the words of a skill are held against: a few of the tasks behind each line, first
-        the one whose words were kept for it."""
+    def _witness(self, plan: SkillPlan, rows: Rows, now: SkillState) -> Witness:
+        """What the words of a skill are held against: what stood in it, and a few of the tasks
+        behind each line, first the one whose words were kept for it."""
         names: dict[str, None] = {}
         for one in plan.lessons:
             own = sorted(rows[one.id], key=lambda row: row.text != one.text)
             names |= dict.fromkeys(row.task for row in own[:_WITNESSES])
         chosen = list(names)[:_MOST_WITNESSES]
+        parts = []
         tasks = self._lessons.tasks({name.rpartition("#")[0] for name in chosen})
-        found = ((task, self._find(task.session)) for task in tasks if task.id in chosen)
-        return Witness(sources(*(segment_trace(trace, task) for task, trace in found if trace)))
+        for task in (task for task in tasks if task.id in chosen):
+            with suppress(TacitError):  # it was forgotten meanwhile
+                parts.append(segment_trace(self._read(task.session), task))
+        witness = Witness(sources(*parts))
+        witness.allow({SKILL_FILE: _begun(plan, rows).encode()})
+        witness.allow(bytes_of(now.contents.files) if now.is_live else {})
+        return witness
 
 
 def skill_text_of(change: Change) -> str:
     """The SKILL.md that a change of the distiller would make; of a fact there is none."""
     files = (one.files for one in change.operations if isinstance(one, Create | Rewrite))
     return next((each.get(SKILL_FILE, b"").decode("utf-8", "replace") for each in files), "")
-
-
-def _lines_in(files: Mapping[str, bytes]) -> set[str]:
-    texts = (data.decode("utf-8", "replace") for data in files.values())
-    return {line.strip() for text in texts for line in text.splitlines()}

@@ -8,17 +8,20 @@ any session, for a skill that is shared.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache, partial
 
 import msgspec
 
 from tacit.base.display import counted, one_line, shorten
-from tacit.changes.change import SKILL_FILE, File
+from tacit.base.errors import TacitError
+from tacit.changes.change import SKILL_FILE
 from tacit.changes.gate import Gate
-from tacit.changes.provenance.deeds import sources
+from tacit.changes.provenance.deeds import Said, sources
 from tacit.changes.provenance.phrases import distinct_stems
 from tacit.changes.provenance.witness import Body
-from tacit.learn.distil.support import KnownLesson, Lessons, Support
+from tacit.learn.distil.support import Conflict, KnownLesson, Lessons, Support
 from tacit.skills import frontmatter
 from tacit.traces.trace import Trace
 
@@ -31,6 +34,8 @@ class Witnessed(msgspec.Struct, frozen=True):
     outcome: str = ""
     step: str = ""
     words: str = ""
+    first: bool = False
+    """Whether the task first went wrong there."""
 
 
 class Opposed(msgspec.Struct, frozen=True):
@@ -83,58 +88,41 @@ def text_reasons(
     origins: Mapping[str, LineOrigin] | None = None,
 ) -> list[LineReason]:
     """The same for a SKILL.md that may not have landed yet."""
-    known = {one.line: one for one in lessons.of_skill(name) if one.line}
+    every = {one.id: one for one in lessons.all()}
+    known = {f"- {one.line}": one for one in every.values() if one.skill == name and one.line}
+    conflicts = lessons.conflicts()
+    deeds = cache(partial(_deeds, find_trace))
+    head = len(text.splitlines()) - len(frontmatter.split(text).body.splitlines())
     found = []
-    body = len(text.splitlines()) - len(frontmatter.split(text).body.splitlines())
     for number, raw in enumerate(text.splitlines(), 1):
-        if number <= body:
+        if number <= head or line not in (0, number):
             continue
-        said = raw.strip().removeprefix("- ").strip()
-        if line and number != line:
-            continue
-        if said in known and raw.lstrip().startswith("- "):
-            found.append(_distilled(lessons, known[said], number))
-        elif reviewed := _reviewed(raw, number, origins or {}, find_trace):
-            found.append(reviewed)
+        if (one := known.get(raw.strip())) is not None:
+            against = tuple(_opposed(one, every, conflicts))
+            places = tuple(
+                Witnessed(row.session, row.side, row.outcome, quote.step, quote.text, quote.first)
+                for row in lessons.rows(one.id)
+                for quote in row.quotes
+            )
+            by = (one.change, "distiller")
+            found.append(LineReason(number, one.line, one.support, places, against, *by))
+        elif raw.strip() in (origins or {}) and not raw.startswith((" ", "#")):
+            change, actor, sessions = (origins or {})[raw.strip()]
+            shown = sessions[:_MOST_SESSIONS]
+            places = tuple(_place_of(raw, session, *deeds(session)) for session in shown)
+            support = Support(sessions=len(sessions))
+            found.append(LineReason(number, raw.strip(), support, places, (), change, actor))
     return found
 
 
-def _distilled(lessons: Lessons, one: KnownLesson, number: int) -> LineReason:
-    places = tuple(
-        Witnessed(row.session, row.side, row.outcome, quote.step, quote.text)
-        for row in lessons.rows(one.id)
-        for quote in row.quotes
-    )
-    others = {other.id: other for other in lessons.all()}
-    against = []
-    for conflict in lessons.conflicts():
-        if one.id in (conflict.one, conflict.other):
-            other = others.get(conflict.other if conflict.one == one.id else conflict.one)
+def _opposed(
+    one: KnownLesson, every: Mapping[str, KnownLesson], conflicts: Iterable[Conflict]
+) -> Iterator[Opposed]:
+    for found in conflicts:
+        if one.id in (found.one, found.other):
+            other = every.get(found.other if found.one == one.id else found.one)
             if other is not None:
-                sessions = other.support.sessions
-                against.append(Opposed(other.text, sessions, conflict.why, conflict.settled))
-    return LineReason(
-        number, one.line, others[one.id].support, places, tuple(against), one.change, "distiller"
-    )
-
-
-def _origins(gate: Gate, skill: str, root: str) -> dict[str, LineOrigin]:
-    """For each line, where it first came from."""
-    history = gate.open_place(root).history
-    found: dict[str, LineOrigin] = {}
-    for version in history.log(skill):  # the newest first: an older one that has the line wins
-        record = version.record
-        sessions = tuple(dict.fromkeys(filter(None, (record.session, *record.evidence))))
-        for line in _lines(history.files(version)):
-            found[line] = (record.change, record.actor, sessions)
-    return found
-
-
-def _lines(files: dict[str, File]) -> Iterator[str]:
-    data = files[SKILL_FILE].data if SKILL_FILE in files else b""
-    for line in data.decode("utf-8", "replace").splitlines():
-        if len(line.strip()) > _LEAST and not line.startswith(("---", "name:", "metadata:")):
-            yield line.strip()
+                yield Opposed(other.text, other.support.sessions, found.why, found.settled)
 
 
 _LEAST = 12
@@ -143,66 +131,56 @@ _NEAR = 0.3
 """The part of a line's words that must stand in a step for it to be named."""
 
 
-def _reviewed(
-    raw: str,
-    number: int,
-    origins: Mapping[str, LineOrigin],
-    find_trace: FindTrace,
-) -> LineReason | None:
-    change, actor, sessions = origins.get(raw.strip(), ("", "", ()))
-    if not sessions or raw.startswith((" ", "#")):
-        return None
-    places = []
-    for session in sessions[:_MOST_SESSIONS]:
+def _origins(gate: Gate, skill: str, root: str) -> dict[str, LineOrigin]:
+    """For each line that a session taught, where it first came from."""
+    history = gate.open_place(root).history
+    found: dict[str, LineOrigin] = {}
+    for version in history.log(skill):  # the newest first: an older one that has the line wins
+        record, file = version.record, history.files(version).get(SKILL_FILE)
+        sessions = tuple(dict.fromkeys(filter(None, (record.session, *record.evidence))))
+        for line in file.data.decode("utf-8", "replace").splitlines() if file else ():
+            if len(line.strip()) > _LEAST:
+                found[line.strip()] = (record.change, record.actor, sessions)
+    return {line: origin for line, origin in found.items() if origin[2]}
+
+
+def _deeds(find_trace: FindTrace, session: str) -> tuple[tuple[Said, ...], Body]:
+    """What was said and done in a session; nothing where it is not stored any more."""
+    done: tuple[Said, ...] = ()
+    with suppress(TacitError):
         trace = find_trace(session)
-        step, words = _step_of(raw, trace) if trace is not None else ("", "")
-        places.append(Witnessed(session, step=step, words=words))
-    support = Support(sessions=len(sessions))
-    return LineReason(number, raw.strip(), support, tuple(places), (), change, actor)
+        done = sources(trace).done if trace is not None else ()
+    return done, Body(done)
 
 
-def _step_of(line: str, trace: Trace) -> tuple[str, str]:
+def _place_of(line: str, session: str, done: Iterable[Said], body: Body) -> Witnessed:
     """The step in which most of a line stands, among what was said and done, and its words."""
-    done = sources(trace).done
-    match = Body(done).best(distinct_stems(line))
+    match = body.best(distinct_stems(line))
     if match.share < _NEAR:
-        return "", ""
+        return Witnessed(session)
     words = next((said.text for said in done if said.step == match.step), "")
-    return match.step, shorten(one_line(words), 160)
+    return Witnessed(session, step=match.step, words=shorten(one_line(words), 160))
 
 
-def evidence_file(lessons: Lessons, skill: str) -> bytes:
+def evidence_file(lessons: Lessons, skill: str, root: str) -> bytes:
     """The evidence of a skill for others: counts for each line, and no word of any session."""
-    lines = ["# Evidence", "", "How many sessions support each line; no session is quoted.", ""]
-    for one in lessons.of_skill(skill):
-        if one.state == "written" and one.line:
-            lines += [f"- {one.line}", f"  {counts_in_words(one.support)}"]
-    return ("\n".join(lines) + "\n").encode() if len(lines) > 4 else b""
+    own = lessons.of_skill(skill, root)
+    head = "# Evidence\n\nHow many sessions support each line; no session is quoted.\n\n"
+    lines = (f"- {one.line}\n  {counts_in_words(one.support)}\n" for one in own)
+    return (head + "".join(lines)).encode() if own else b""
 
 
 def counts_in_words(support: Support) -> str:
     """`5 sessions (4 worked, 1 failed) of 2 projects, 2 models; followed and failed in 1`."""
-    parts = [counted(support.sessions, "session")]
-    ends = [f"{n} {word}" for n, word in ((support.worked, "worked"), (support.failed, "failed"))
-            if n]  # fmt: skip
-    if ends:
-        parts[0] += f" ({', '.join(ends)})"
-    more = [
-        counted(n, noun)
-        for n, noun in (
-            (support.projects, "project"),
-            (support.models, "model"),
-        )
-        if n > 1
-    ]
-    if support.people > 1:
-        more.append(f"{support.people} people")
-    if more:
-        parts[0] += f" of {', '.join(more)}"
-    if support.said:
-        parts.append(f"the user said so in {support.said}")
-    if support.against:
-        parts.append(f"followed and failed in {support.against}")
-    if support.followed:
-        parts.append(f"followed and fine in {support.followed}")
-    return "; ".join(parts)
+    ends = {"worked": support.worked, "failed": support.failed}
+    shown = ", ".join(f"{n} {word}" for word, n in ends.items() if n)
+    wide = {"projects": support.projects, "models": support.models, "people": support.people}
+    many = ", ".join(f"{n} {noun}" for noun, n in wide.items() if n > 1)
+    said = {
+        "the user said so in": support.said,
+        "followed and failed in": support.against,
+        "followed and fine in": support.followed,
+    }
+    first = counted(support.sessions, "session")
+    first += (f" ({shown})" if shown else "") + (f" of {many}" if many else "")
+    return "; ".join([first, *(f"{words} {n}" for words, n in said.items() if n)])

@@ -8,7 +8,7 @@ process, and twenty at once cost twenty connections rather than twenty interpret
 import asyncio
 import time
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -43,7 +43,6 @@ class Reply(msgspec.Struct, frozen=True):
     text: str = ""
     model: str = ""
     cost: float | None = None
-    tokens: int = 0
     refused: str = ""
     """Why there is no answer and will be none."""
 
@@ -79,17 +78,17 @@ _LEAST_HELD = 0.0001
 
 
 def most_cost(asked: Inquiry, model: str) -> float:
-    """What a request may cost at most, as far as a price is known."""
+    """What a request may cost at most; 0 where no price is known."""
     sent, answered = _prices(model)
     return _sent(asked) * sent + MOST_ANSWER * answered
 
 
 @cache
 def _prices(model: str) -> tuple[float, float]:
-    """Dollars for a token that is sent, and for one of an answer; 0 where no price is known."""
+    """Dollars for a token that is sent, and for one of an answer."""
     many = 1_000_000
-    sent, both = model_price(model, many, 0), model_price(model, many, many)
-    return ((sent or 0.0) / many, ((both or 0.0) - (sent or 0.0)) / many)
+    sent, both = model_price(model, many, 0) or 0.0, model_price(model, many, many) or 0.0
+    return sent / many, (both - sent) / many
 
 
 def _sent(asked: Inquiry) -> int:
@@ -100,13 +99,9 @@ def _sent(asked: Inquiry) -> int:
 def _limits(asked: Inquiry, model: str, settings: Settings) -> Limits:
     """What one request may take. Twenty at once must fit the day's budget, so no more is held."""
     learn = settings.learn
-    money = max(most_cost(asked, model), _LEAST_HELD)
-    tokens = _sent(asked) + MOST_ANSWER
+    money, tokens = max(most_cost(asked, model), _LEAST_HELD), _sent(asked) + MOST_ANSWER
     return Limits(
-        1,
-        learn.seconds,
-        min(tokens, learn.tokens) if learn.tokens else tokens,
-        min(money, learn.money) if learn.money else money,
+        1, learn.seconds, min(tokens, learn.tokens or tokens), min(money, learn.money or money)
     )
 
 
@@ -127,11 +122,9 @@ def _ask(
     except Exception as error:
         fault = RequestFailed.of(error)
     else:
-        budget.record_spending(
-            job.kind, job.key, usage, seconds=time.monotonic() - began, reserved=held
-        )
-        tokens = usage.input_tokens + usage.output_tokens
-        return _answered(Reply(text, choice.name, usage.cost, tokens))
+        seconds = time.monotonic() - began
+        budget.record_spending(job.kind, job.key, usage, seconds=seconds, reserved=held)
+        return _answered(Reply(text, choice.name, usage.cost))
     if fault.may_pass and job.attempt < _TRIES:
         return JobResult("put off", str(fault), later=max(fault.retry_after, _SOON * job.attempt))
     return _answered(Reply(model=choice.name, refused=str(fault)))
@@ -170,8 +163,8 @@ def _answered(reply: Reply) -> JobResult:
 
 def reply_of(result: JobResult) -> Reply:
     """What came back of a job."""
-    data: dict[str, Any] = result.data
-    return msgspec.convert(data, Reply) if data else Reply(refused=result.reason or "no answer")
+    refused = Reply(refused=result.reason or "no answer")
+    return msgspec.convert(result.data, Reply) if result.data else refused
 
 
 A = TypeVar("A")

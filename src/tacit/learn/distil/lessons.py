@@ -8,7 +8,7 @@ the agent's own words. What lessons are found is `analyst`'s, how many sessions 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -20,7 +20,6 @@ from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import Text, Told, ToolCall, Trace
 from tacit.traces.wishes import content_words
 
-LessonKind = Literal["do", "avoid", "know"]
 Origin = Literal["user", "call", "output", "agent"]
 LONGEST = 320
 """Characters of a lesson's line."""
@@ -34,12 +33,14 @@ class LessonQuote(msgspec.Struct, frozen=True):
     step: str
     text: str
     by: Origin = "call"
+    first: bool = False
+    """Whether the task first went wrong there."""
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     """One line, and what shows it in one task."""
 
-    kind: LessonKind = "do"
+    kind: Literal["do", "avoid", "know"] = "do"
     text: str
     about: str = ""
     """The command, the tool or the thing that it is about."""
@@ -50,6 +51,25 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     """Of a task that failed, the earliest step that went wrong."""
     said: bool = False
     """Whether the user's own words ask for it."""
+
+
+WISHED, ASKED = " (the user's words)", "asked: "
+"""How a line ends that is the user's own, and how `about` begins where they ask for it again and
+again."""
+BEFORE, CHECK, INSTEAD = "Before `", "Check the work with ", " fails as it is called; run "
+RULE = ": keep to it from the start."
+
+
+def shape(lesson: Lesson) -> str:
+    """Which of the lines that counting writes it is like: one that the user wishes or asks for, an
+    order, a check, the rule of a linter, or what to run instead; empty for none."""
+    if lesson.text.endswith(WISHED) or lesson.about.startswith(ASKED):
+        return WISHED
+    if lesson.text.startswith((BEFORE, CHECK)):
+        return BEFORE if lesson.text.startswith(BEFORE) else CHECK
+    if lesson.text.endswith(RULE):
+        return RULE
+    return INSTEAD if INSTEAD in lesson.text else ""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -69,47 +89,48 @@ class Claim(msgspec.Struct, frozen=True):
 
 _CODE = re.compile(r"`+([^`]+?)`+")
 _NEGATES = re.compile(
-    r"\b(?:never|avoid|do\s+not|don['’]t|must\s+not|should\s+not|refrain)\b", re.I
+    r"^.{0,11}\b(?:never|avoid|do\s+not|don['’]t|must\s+not|should\s+not|refrain)\b", re.I | re.S
 )
-_BEFORE = re.compile(r"`([^`]+)`[^`.;]{0,40}\bbefore\b[^`.;]{0,40}`([^`]+)`", re.I)
-_BEFORE_FIRST = re.compile(r"\bbefore\b[^`.;]{0,40}`([^`]+)`[^`.;]{0,40}`([^`]+)`", re.I)
-_AFTER = re.compile(r"`([^`]+)`[^`.;]{0,40}\bafter\b[^`.;]{0,40}`([^`]+)`", re.I)
-_AFTER_FIRST = re.compile(r"\bafter\b[^`.;]{0,40}`([^`]+)`[^`.;]{0,40}`([^`]+)`", re.I)
+_ORDERS = tuple(
+    (re.compile(form.replace("~", r"[^`.;]{0,40}").replace("CODE", "`([^`]+)`"), re.I), turned)
+    for form, turned in (
+        (r"CODE~\bbefore\b~CODE", False),
+        (r"\bbefore\b~CODE~CODE", True),
+        (r"CODE~\bafter\b~CODE", True),
+        (r"\bafter\b~CODE~CODE", False),
+    )
+)
 
 
 def claim_of(lesson: Lesson) -> Claim:
     """What `lesson` claims."""
     text = lesson.text
-    forms = frozenset(_plain(form) for form in _CODE.findall(text))
-    avoids = lesson.kind == "avoid" or (lesson.kind == "do" and _starts_negated(text))
-    prose = _CODE.sub(" ", text)
-    about = purpose(lesson.about) or _plain(lesson.about)
-    when = frozenset(content_words(lesson.when))
-    asks = lesson.kind != "know"
-    words = frozenset(content_words(prose))
-    return Claim(avoids, asks, about, when, forms, _order(text), words)
-
-
-def _starts_negated(text: str) -> bool:
-    found = _NEGATES.search(text)
-    return found is not None and found.start() < 12
+    return Claim(
+        avoids=lesson.kind == "avoid" or (lesson.kind == "do" and bool(_NEGATES.match(text))),
+        asks=lesson.kind != "know",
+        about=_named(lesson.about),
+        when=frozenset(content_words(lesson.when)),
+        forms=frozenset(_plain(form) for form in _CODE.findall(text)),
+        order=_order(text),
+        words=frozenset(content_words(_CODE.sub(" ", text))),
+    )
 
 
 def _plain(form: str) -> str:
     return " ".join(form.casefold().split()).strip(" .,:;")
 
 
+def _named(form: str) -> str:
+    return purpose(form) or _plain(form)
+
+
 def _order(text: str) -> tuple[str, str] | None:
     """What is to come before what, where the line says so of two commands."""
-    if found := _BEFORE.search(text):
-        first, then = found[1], found[2]
-    elif (found := _BEFORE_FIRST.search(text)) or (found := _AFTER.search(text)):
-        first, then = found[2], found[1]
-    elif found := _AFTER_FIRST.search(text):
-        first, then = found[1], found[2]
-    else:
-        return None
-    return purpose(first) or _plain(first), purpose(then) or _plain(then)
+    for pattern, turned in _ORDERS:
+        if found := pattern.search(text):
+            one, other = _named(found[1]), _named(found[2])
+            return (other, one) if turned else (one, other)
+    return None
 
 
 _SAME, _SAME_FORMS = 0.6, 0.25
@@ -121,14 +142,11 @@ _MASKED = 0.75
 
 def same(one: Claim, other: Claim) -> bool:
     """Whether two lessons say the same."""
-    if one.avoids != other.avoids or one.when != other.when or one.order != other.order:
+    if not may_join(one, other) or one.forms != other.forms:
         return False
-    if one.forms != other.forms:
-        return False
-    alike = _alike(one.words, other.words)
-    if one.forms:
-        return alike >= _SAME_FORMS or not (one.words and other.words)
-    return alike >= _SAME
+    if one.forms and not (one.words and other.words):
+        return True
+    return _alike(one.words, other.words) >= (_SAME_FORMS if one.forms else _SAME)
 
 
 def may_join(one: Claim, other: Claim) -> bool:
@@ -151,8 +169,7 @@ def contradiction(one: Claim, other: Claim) -> str:
     if one.order and other.order and one.order == other.order[::-1]:
         return f"the order of {one.order[0]} and {one.order[1]}"
     if one.avoids != other.avoids:
-        shared = one.forms & other.forms
-        if shared:
+        if shared := one.forms & other.forms:
             return f"to do or not to do: {min(shared)}"
         if not one.forms and not other.forms and _alike(one.words, other.words) >= _SAME:
             return f"to do or not to do: {one.about or other.about or 'the same'}"
@@ -178,14 +195,15 @@ def _other_option(one: frozenset[str], other: frozenset[str]) -> str:
             if not (name := purpose(a)) or name != purpose(b):
                 continue
             first, second = dict(_OPTION.findall(a)), dict(_OPTION.findall(b))
-            for option, value in first.items():
-                if option in second and value and second[option] and value != second[option]:
+            for option in first | second:
+                given, against = (first.get(option), second.get(option)), _no(option)
+                if (all(given) and given[0] != given[1]) or against in first | second:
                     return f"{option} of {name}"
-                if f"--no-{option.lstrip('-')}" in second:
-                    return f"{option} of {name}"
-            if any(f"--no-{option.lstrip('-')}" in first for option in second):
-                return f"an option of {name}"
     return ""
+
+
+def _no(option: str) -> str:
+    return f"--no-{option.lstrip('-')}"
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> float:
@@ -194,22 +212,22 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> float:
 
 # Quotes, held against the session.
 
+Steps = dict[str, list[tuple[Origin, str]]]
+"""What stands in each step of a session, with whose it is."""
 
-def steps_of(trace: Trace) -> dict[str, list[tuple[Origin, str]]]:
-    """What stands in each step of a session, with whose it is."""
-    found: dict[str, list[tuple[Origin, str]]] = {}
+
+def steps_of(trace: Trace) -> Steps:
+    found: Steps = {}
     for turn in trace.turns:
         if turn.prompt:
-            found.setdefault(str(turn.number), []).append(("user", _folded(turn.prompt)))
+            found[str(turn.number)] = [("user", _folded(turn.prompt))]
         for number, step in enumerate(turn.steps, 1):
             own = found.setdefault(f"{turn.number}.{number}", [])
             if isinstance(step, ToolCall):
                 own += _texts_of(step)
-            elif isinstance(step, Text):
-                own.append(("agent", _folded(step.text)))
-            elif isinstance(step, Told):
-                by: Origin = "agent" if step.by in ("agent", "plan") else "output"
-                own.append((by, _folded(step.text)))
+            elif isinstance(step, Text | Told):
+                ours = isinstance(step, Text) or step.by in ("agent", "plan")
+                own.append(("agent" if ours else "output", _folded(step.text)))
     return found
 
 
@@ -226,31 +244,28 @@ def _folded(text: str) -> str:
     return " ".join(re.sub(r"[\"'`“”‘’\\]", "", clean(text)).casefold().split())
 
 
-def check_quotes(
-    lesson: Lesson, steps: Mapping[str, list[tuple[Origin, str]]]
-) -> tuple[Lesson | None, str]:
-    """The lesson with the quotes that hold, or why it is worth nothing.
+def check_quotes(lesson: Lesson, steps: Steps) -> Lesson | None:
+    """The lesson with the quotes that hold; None where they are none, or only the agent's words.
 
     A quote that stands in another step than it says, and in one only, is put right.
     """
     each = (_held(quote, steps) for quote in lesson.quotes[: 2 * MOST_QUOTES])
-    found = [quote for quote in each if quote is not None]
-    if len(lesson.text.strip()) < _LEAST_TEXT:
-        return None, "it says too little"
-    if not found:
-        return None, "none of its quotes stands in the session"
-    if all(quote.by == "agent" for quote in found):
-        return None, "only the agent's own words show it"
-    said = any(quote.by == "user" for quote in found)
-    wrong = lesson.wrong if lesson.wrong in steps else ""
-    kept = tuple(dict.fromkeys(found))[:MOST_QUOTES]
-    text = shorten(one_line(clean(lesson.text)), LONGEST)
-    replace = msgspec.structs.replace
-    return replace(lesson, text=text, quotes=kept, said=said, wrong=wrong), ""
+    found = tuple(dict.fromkeys(quote for quote in each if quote is not None))
+    shows = any(quote.by != "agent" for quote in found)
+    if not shows or len(lesson.text.strip()) < _LEAST_TEXT:
+        return None
+    return msgspec.structs.replace(
+        lesson,
+        text=shorten(one_line(clean(lesson.text)), LONGEST),
+        quotes=tuple(
+            msgspec.structs.replace(quote, first=quote.step == lesson.wrong)
+            for quote in found[:MOST_QUOTES]
+        ),
+    )
 
 
-def _held(quote: LessonQuote, steps: Mapping[str, list[tuple[Origin, str]]]) -> LessonQuote | None:
-    parts = [part for part in re.split(r"…|\.\.\.", _folded(quote.text)) if part.strip()]
+def _held(quote: LessonQuote, steps: Steps) -> LessonQuote | None:
+    parts = [part.strip() for part in re.split(r"…|\.\.\.", _folded(quote.text)) if part.strip()]
     if sum(map(len, parts)) < _LEAST_QUOTE:
         return None
     text = shorten(one_line(clean(quote.text)), 200)
@@ -264,8 +279,7 @@ def _held(quote: LessonQuote, steps: Mapping[str, list[tuple[Origin, str]]]) -> 
 def _stands(parts: list[str], text: str) -> bool:
     at = 0
     for part in parts:
-        found = text.find(part.strip(), at)
-        if found < 0:
+        if (found := text.find(part, at)) < 0:
             return False
-        at = found + len(part.strip())
+        at = found + len(part)
     return True

@@ -10,8 +10,9 @@ agent's own claim counts for nothing. Pure functions over a Trace.
 import hashlib
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import msgspec
 
@@ -21,7 +22,7 @@ from tacit.learn.digest import size_of
 from tacit.learn.rates import is_own_tool
 from tacit.learn.signals import step_names
 from tacit.traces.command_purposes import purposes
-from tacit.traces.observations import is_correction, paths_of
+from tacit.traces.observations import corrections, files, is_correction, paths_of
 from tacit.traces.outcomes import (
     Outcome,
     State,
@@ -31,7 +32,7 @@ from tacit.traces.outcomes import (
     task_outcome,
 )
 from tacit.traces.tool_calls import command_of
-from tacit.traces.trace import REFUSED, ToolCall, Trace, Turn
+from tacit.traces.trace import ToolCall, Trace, Turn
 from tacit.traces.wishes import content_words
 
 _ASKED = 600
@@ -61,7 +62,6 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     last: int = 0
     """The numbers of its first and its last turn, as steps are named by them."""
     project: str = ""
-    host: str = ""
     model: str = ""
     at: datetime | None = None
     asked: str = ""
@@ -92,19 +92,16 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
 
 def segments(trace: Trace, cuts: Collection[int] = ()) -> list[Segment]:
     """The tasks of a session, in order. `cuts`: turns at which a reader saw another one begin."""
-    if not trace.turns:
-        return []
     starts = _starts(trace.turns, frozenset(cuts)) if cuts or not trace.head.verdict else [0]
-    ends = [*starts[1:], len(trace.turns)]
+    spans = [slice(*ends) for ends in pairwise([*starts, len(trace.turns)])] if trace.turns else []
+    asked = [_asked(trace.turns[span]) for span in spans]
     marks = [task_outcome(turn) for turn in trace.turns]
-    spans = list(zip(starts, ends, strict=True))
-    asked = [_asked(trace.turns[start:stop]) for start, stop in spans]
-    place = step_names(trace)
+    corrected = {found.turn for found in corrections(trace)}
     found = []
-    for number, (start, stop) in enumerate(spans, 1):
-        later = asked[number : number + _SOON]
-        outcome = _outcome(trace, marks, start, stop, later, alone=len(spans) == 1)
-        found.append(_segment(trace, number, start, stop, outcome, place))
+    for number, span in enumerate(spans, 1):
+        again = _asked_again(asked[number - 1], asked[number : number + _SOON])
+        outcome = _outcome(trace, marks, span, again=again)
+        found.append(_segment(trace, number, span, outcome, corrected))
     return found
 
 
@@ -184,70 +181,52 @@ def _asked(turns: Sequence[Turn]) -> str:
 
 
 def _segment(
-    trace: Trace,
-    number: int,
-    start: int,
-    stop: int,
-    outcome: SegmentOutcome,
-    place: dict[int, str],
+    trace: Trace, number: int, span: slice, outcome: SegmentOutcome, corrected: Collection[int]
 ) -> Segment:
-    turns, head = trace.turns[start:stop], trace.head
-    calls = [call for turn in turns for call in turn.calls]
-    failed = [(call, found) for call in calls if (found := call_outcome(call)).failed]
-    own = [turn for turn in turns if not turn.helper] or list(turns)
-    put_right = (turn.number for turn in turns if _corrects(turn, is_first=turn is turns[0]))
+    part, head = Trace(trace.head, trace.turns[span]), trace.head
+    turns = part.turns
+    own = [turn for turn in turns if not turn.helper] or turns
+    place = step_names(part)
+    failed = [(c, found) for c in part.each_call() if (found := call_outcome(c)).failed]
     return Segment(
         session=trace.id,
         number=number,
-        start=start,
-        stop=stop,
+        start=span.start,
+        stop=span.stop,
         first=own[0].number,
         last=own[-1].number,
         project=head.project,
-        host=head.host,
         model=head.model,
         at=turns[0].started or head.started,
         asked=shorten(clean(one_line(_asked(turns))), _ASKED),
-        purposes=_few(name for call in calls for name in _purposes(call)),
-        files=_few(_below(path, head.project) for call in calls for path in _changed(call)),
-        errors=_few(error_signature(found.evidence or call.error) for call, found in failed),
-        calls=len(calls),
-        size=size_of(Trace(head, turns)),
+        purposes=_few(name for call in part.each_call() for name in _purposes(call)),
+        files=_few(_short(file.path) for file in files(part) if file.written),
+        errors=_few(_signature(found.evidence or call.error) for call, found in failed),
+        calls=len(part.calls),
+        size=size_of(part),
         failures=tuple(place[id(call)] for call, _ in failed)[:_MOST],
-        corrections=tuple(dict.fromkeys(put_right)),
-        skills=tuple(dict.fromkeys(name for turn in turns for name in turn.skills)),
+        corrections=tuple(turn.number for turn in turns if turn.number in corrected),
+        skills=tuple(dict.fromkeys(part.skills)),
         outcome=outcome,
         digest=_digest(turns),
     )
 
 
-def _corrects(turn: Turn, *, is_first: bool) -> bool:
-    if any(call.error == REFUSED for call in turn.calls):
-        return True
-    return not is_first and bool(turn.prompt) and is_correction(turn.prompt)
-
-
-def _purposes(call: ToolCall) -> Iterator[str]:
+def _purposes(call: ToolCall) -> list[str]:
     if call.kind == "shell":
-        yield from purposes(command_of(call)[:2000])
-    elif is_own_tool(call):
-        yield call.name
+        return purposes(command_of(call)[:2000])
+    return [call.name] if is_own_tool(call) else []
 
 
-def _changed(call: ToolCall) -> list[str]:
-    return paths_of(call) if call.kind in ("write", "edit") and not call.failed else []
-
-
-def _below(path: str, project: str) -> str:
-    base = project.rstrip("/") + "/"
-    return path.removeprefix(base) if project and path.startswith(base) else os.path.basename(path)
+def _short(path: str) -> str:
+    return os.path.basename(path) if os.path.isabs(path) else path
 
 
 def _few(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(clean(shorten(name, 120)) for name in names if name))[:_MOST]
 
 
-def error_signature(error: str) -> str:
+def _signature(error: str) -> str:
     """An error in the few words that are the same each time."""
     text = re.sub(r"(?:/[\w.@+-]+)+|\b[\w.-]+\.\w{1,5}(?::\d+)*|0x[0-9a-f]+|\d+", " ", error)
     return " ".join(content_words(text)[:8])
@@ -271,30 +250,28 @@ _ASKED_AGAIN = 0.6
 
 
 def _outcome(
-    trace: Trace,
-    marks: Sequence[TaskOutcome],
-    start: int,
-    stop: int,
-    later: Sequence[str],
-    *,
-    alone: bool,
+    trace: Trace, marks: Sequence[TaskOutcome], span: slice, *, again: bool
 ) -> SegmentOutcome:
     """By the first kind of evidence that there is."""
-    checked = _checked(marks[start:stop])
-    verdict = _verdict(trace, is_last=stop == len(trace.turns), alone=alone)
-    if checked is not None:
-        if verdict is None or not alone or verdict.state == checked.state:
-            return checked
+    alone = span == slice(0, len(marks))
+    checked = _checked(marks[span])
+    verdict = _verdict(trace, alone=alone) if span.stop == len(marks) else None
+    if checked is not None and verdict is not None and alone and verdict.state != checked.state:
         both = f"{checked.evidence}; but {verdict.evidence}"
         return SegmentOutcome(checked.state, both, _DISPUTED)
-    if verdict is not None:
-        return verdict
-    said = marks[stop].before if stop < len(marks) else Outcome()
-    if said.state == "unclear":
-        said = _said_within(marks[start:stop])
+    if found := checked or verdict:
+        return found
+    said = marks[span.stop].before if span.stop < len(marks) else Outcome()
+    said = said if said.state != "unclear" else _said_within(marks[span])
     if said.state != "unclear":
         return SegmentOutcome(said.state, f"the user said: {said.evidence}", _SAID)
-    return _undone(trace, start, stop, later) or SegmentOutcome()
+    if undone := _undone(trace, span):
+        return SegmentOutcome("failed", f"it was undone: {undone}", _UNDONE)
+    return SegmentOutcome("failed", "it was asked for once more", _UNDONE) if again else _UNKNOWN
+
+
+_CHECKED, _VERDICT, _SAID, _UNDONE, _SHARED, _DISPUTED = 0.9, 0.95, 0.8, 0.5, 0.6, 0.5
+_UNKNOWN = SegmentOutcome()
 
 
 def _said_within(marks: Sequence[TaskOutcome]) -> Outcome:
@@ -308,9 +285,6 @@ def _said_within(marks: Sequence[TaskOutcome]) -> Outcome:
     return Outcome()
 
 
-_CHECKED, _VERDICT, _SAID, _UNDONE, _SHARED, _DISPUTED = 0.9, 0.95, 0.8, 0.5, 0.6, 0.5
-
-
 def _checked(marks: Sequence[TaskOutcome]) -> SegmentOutcome | None:
     """The tests or the build that ran last; what passed before more was changed says nothing."""
     for mark in reversed(marks):
@@ -321,27 +295,28 @@ def _checked(marks: Sequence[TaskOutcome]) -> SegmentOutcome | None:
     return None
 
 
-def _verdict(trace: Trace, *, is_last: bool, alone: bool) -> SegmentOutcome | None:
+def _verdict(trace: Trace, *, alone: bool) -> SegmentOutcome | None:
     """A verifier speaks of the session: of its one task, or less surely of the last of several."""
-    if not trace.head.verdict or not (is_last or alone):
+    if not trace.head.verdict:
         return None
     found = session_outcome((), trace.head.verdict)
     evidence = f"the verifier says {found.evidence}"
     return SegmentOutcome(found.state, evidence, _VERDICT if alone else _SHARED)
 
 
-def _undone(trace: Trace, start: int, stop: int, later: Sequence[str]) -> SegmentOutcome | None:
-    """Work that was taken back, or asked for once more, had not been what was wanted."""
-    changed = any(_changed(call) for turn in trace.turns[start:stop] for call in turn.calls)
-    for turn in trace.turns[stop : stop + 1]:
-        texts = [turn.prompt, *(command_of(c) for c in turn.calls[:3] if c.kind == "shell")]
-        if changed and (found := next((t for t in texts if _UNDOES.search(t[:400])), "")):
-            what = shorten(one_line(clean(found)), 120)
-            return SegmentOutcome("failed", f"it was undone: {what}", _UNDONE)
-    words = set(content_words(_asked(trace.turns[start:stop])[:_ASKED]))
-    for again in later:
-        others = set(content_words(again[:_ASKED]))
-        shared = len(words & others)
-        if len(words) >= _LEAST_WORDS and shared >= _ASKED_AGAIN * len(words | others):
-            return SegmentOutcome("failed", "it was asked for once more", _UNDONE)
-    return None
+def _undone(trace: Trace, span: slice) -> str:
+    """By what work was taken back: the words or the command that did it."""
+    if any(file.written for file in files(Trace(trace.head, trace.turns[span]))):
+        for turn in trace.turns[span.stop : span.stop + 1]:
+            texts = [turn.prompt, *(command_of(c) for c in turn.calls[:3] if c.kind == "shell")]
+            found = next((text for text in texts if _UNDOES.search(text[:400])), "")
+            return shorten(one_line(clean(found)), 120)
+    return ""
+
+
+def _asked_again(asked: str, later: Sequence[str]) -> bool:
+    """Whether a later task was asked for in much the same words."""
+    words = set(content_words(asked[:_ASKED]))
+    others = (set(content_words(text[:_ASKED])) for text in later)
+    alike = (len(words & other) >= _ASKED_AGAIN * len(words | other) for other in others)
+    return len(words) >= _LEAST_WORDS and any(alike)

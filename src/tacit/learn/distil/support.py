@@ -18,6 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from tacit.base import database
+from tacit.base.errors import NotFound
 from tacit.learn.distil.lessons import Lesson, LessonQuote
 from tacit.learn.distil.segments import Segment
 
@@ -121,15 +122,6 @@ class Conflict(msgspec.Struct, frozen=True):
     winner: str = ""
 
 
-class Child(msgspec.Struct, frozen=True):
-    """A job of a run, with what it was asked."""
-
-    kind: str
-    key: str
-    state: str
-    data: dict[str, Any]
-
-
 @contextmanager
 def open_lessons() -> "Iterator[Lessons]":
     """The lessons in tacit.db. Raises what `database.connect` does."""
@@ -146,12 +138,6 @@ def person_of(project: str) -> str:
     return found[1] if found else ""
 
 
-def lesson_id(lesson: Lesson) -> str:
-    """The same for the same words."""
-    parts = (lesson.kind, lesson.when, " ".join(lesson.text.casefold().split()))
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
 class Lessons:
     """All lessons of this user, with their support."""
 
@@ -166,11 +152,14 @@ class Lessons:
             return nullcontext()
         return database.transaction(self._connection)
 
+    def _pairs(self, query: str) -> dict[str, str]:
+        return {row[0]: row[1] for row in self._do(query)}
+
     # Tasks, and which were read.
 
     def cut_sessions(self) -> dict[str, str]:
         """The sessions that were cut into tasks, each with how far it had come then."""
-        return dict(map(tuple, self._do("SELECT id, stamp FROM distil_sessions")))
+        return self._pairs("SELECT id, stamp FROM distil_sessions")
 
     def keep_tasks(self, session: str, stamp: str, tasks: Sequence[Segment]) -> None:
         """The tasks of a session as it is now. Of one that changed, what was found is dropped."""
@@ -187,11 +176,6 @@ class Lessons:
                 [(t.id, session, t.digest, msgspec.json.encode(t), now) for t in tasks],
             )
 
-    def begin_task(self, task: str, method: str) -> None:
-        """A task is read by `method`: what was found in it before is dropped. Within `writing`."""
-        self._do("DELETE FROM lesson_support WHERE task = ?", (task,))
-        self._do("UPDATE distil_tasks SET method = ? WHERE id = ?", (method, task))
-
     def tasks(self, sessions: Collection[str]) -> Iterator[Segment]:
         """The tasks of these sessions."""
         for row in self._do("SELECT session, segment FROM distil_tasks"):
@@ -200,13 +184,20 @@ class Lessons:
 
     def methods(self) -> dict[str, str]:
         """How each task was read; empty for one that was not."""
-        return dict(map(tuple, self._do("SELECT id, method FROM distil_tasks")))
+        return self._pairs("SELECT id, method FROM distil_tasks")
 
     # Lessons and support.
 
+    def begin_task(self, task: str, method: str) -> None:
+        """A task is read by `method`: what was found in it before is dropped. Within `writing`."""
+        self._do("DELETE FROM lesson_support WHERE task = ?", (task,))
+        self._do("UPDATE distil_tasks SET method = ? WHERE id = ?", (method, task))
+
     def keep(self, lesson: Lesson) -> str:
         """Make a lesson known; its id. A known one stays as it is."""
-        name = lesson_id(lesson)
+        words = " ".join(lesson.text.casefold().split())
+        parts = "\0".join((lesson.kind, lesson.when, words))
+        name = hashlib.sha256(parts.encode()).hexdigest()[:16]
         self._do(
             "INSERT OR IGNORE INTO lessons (id, kind, text, about, condition)"
             " VALUES (?, ?, ?, ?, ?)",
@@ -249,7 +240,7 @@ class Lessons:
 
     def aliases(self) -> dict[str, str]:
         """The lessons that were joined into another, and into which."""
-        return dict(map(tuple, self._do("SELECT id, joined FROM lessons WHERE joined != ''")))
+        return self._pairs("SELECT id, joined FROM lessons WHERE joined != ''")
 
     def all(
         self, sessions: Collection[str] | None = None, *, joined: bool = False
@@ -258,19 +249,19 @@ class Lessons:
 
         `joined`: also those that are a part of another by now, which have none.
         """
-        counts = self._counts(sessions)
-        rows = self._do(
-            "SELECT *, condition AS \"when\" FROM lessons WHERE joined = '' OR ?", (joined,)
-        )
+        named = None if sessions is None else msgspec.json.encode(list(sessions)).decode()
+        counts = {row[0]: Support(*row[1:]) for row in self._do(_COUNT, (named,))}
+        query = "SELECT *, condition AS \"when\" FROM lessons WHERE joined = '' OR ?"
         found = [
             msgspec.convert(dict(row) | {"support": counts.get(row["id"], Support())}, KnownLesson)
-            for row in rows
+            for row in self._do(query, (joined,))
         ]
         return sorted(found, key=lambda one: (-one.support.sessions, one.id))
 
-    def of_skill(self, skill: str) -> list[KnownLesson]:
-        """The lessons that were written into a skill."""
-        return [one for one in self.all() if one.skill == skill]
+    def of_skill(self, skill: str, root: str) -> list[KnownLesson]:
+        """The lessons that stand in a skill of the folder `root`, or are proposed for it."""
+        found = [one for one in self.all() if (one.skill, one.root) == (skill, root)]
+        return [one for one in found if one.state == "written"]
 
     def rows(self, lesson: str, side: Side | None = None) -> list[SupportRow]:
         """What supports a lesson and what speaks against it, in the order of sessions."""
@@ -281,14 +272,6 @@ class Lessons:
             if side in (None, row["side"])
         )
         return [msgspec.convert(row, SupportRow) for row in found]
-
-    def _counts(self, sessions: Collection[str] | None) -> dict[str, Support]:
-        self._do("CREATE TEMP TABLE IF NOT EXISTS scope (session TEXT PRIMARY KEY)")
-        self._do("DELETE FROM scope")
-        for name in set(sessions or ()):
-            self._do("INSERT INTO scope VALUES (?)", (name,))
-        within = "WHERE session IN (SELECT session FROM scope)" if sessions is not None else ""
-        return {row[0]: Support(*row[1:]) for row in self._do(_COUNT.format(within=within))}
 
     def forget_sessions(self, sessions: Collection[str]) -> None:
         """Drop all that was kept of sessions: their tasks, their words, and the lessons that only
@@ -325,36 +308,41 @@ class Lessons:
 
     # Runs, and their jobs.
 
-    def begin_run(self, run: str, options: Any) -> None:
-        """Record a run; a known one goes on."""
-        self._do(
-            "INSERT OR IGNORE INTO distil_runs (id, at, options, state) VALUES (?, ?, ?, '')",
-            (run, datetime.now(UTC).isoformat(), msgspec.json.encode(options)),
-        )
+    def begin_run(self, name: str, options: Any) -> str:
+        """The run with these options that is not over, else a new one called `name`."""
+        given = msgspec.json.encode(options)
+        with self.writing():
+            row = self._do(
+                "SELECT id FROM distil_runs WHERE options = ? AND state != 'done' ORDER BY at DESC",
+                (given,),
+            ).fetchone()
+            run = str(row["id"]) if row else name
+            self._do(
+                "INSERT OR IGNORE INTO distil_runs (id, at, options, state) VALUES (?, ?, ?, '')",
+                (run, datetime.now(UTC).isoformat(), given),
+            )
+            self.set_run(run, "read")
+        return run
 
-    def unfinished_run(self, options: Any) -> str:
-        """The run that was begun with these options and is not over; empty where there is none."""
-        row = self._do(
-            "SELECT id FROM distil_runs WHERE options = ? AND state != 'done' ORDER BY at DESC",
-            (msgspec.json.encode(options),),
-        ).fetchone()
-        return str(row["id"]) if row else ""
-
-    def run(self, run: str) -> sqlite3.Row | None:
-        rows = self._do("SELECT * FROM distil_runs WHERE id = ?", (run,)).fetchall()
-        return rows[0] if rows else None
+    def run(self, run: str) -> sqlite3.Row:
+        """Raises `NotFound`."""
+        found = self._do("SELECT * FROM distil_runs WHERE id = ?", (run,)).fetchall()
+        if not found:
+            raise NotFound(f"there is no distillation {run}", "ask for it anew: tacit distil")
+        row: sqlite3.Row = found[0]
+        return row
 
     def set_run(self, run: str, state: str, result: Any = None) -> None:
-        """How far a run is: `read`, `merge`, `write`, `stopped`, `done`."""
+        """How far a run is: `read`, `merge`, `write`, `stopped`; once `done`, what it kept of its
+        jobs goes, and it stays so."""
         told = None if result is None else msgspec.json.encode(result)
         self._do(
-            "UPDATE distil_runs SET state = ?, result = coalesce(?, result) WHERE id = ?",
+            "UPDATE distil_runs SET state = ?, result = coalesce(?, result)"
+            " WHERE id = ? AND state != 'done'",
             (state, told, run),
         )
-
-    def forget_run(self, run: str) -> None:
-        """A run is over: what it kept of its jobs goes."""
-        self._do("DELETE FROM distil_children WHERE run = ?", (run,))
+        if state == "done":
+            self._do("DELETE FROM distil_children WHERE run = ?", (run,))
 
     def hold(self, run: str, kind: str, key: str, data: Any, held: float) -> None:
         """A job is about to be queued, and may cost `held`. One that is over stays as it is."""
@@ -379,25 +367,21 @@ class Lessons:
                 (cost, asked, run),
             )
 
-    def children(self, run: str, kind: str) -> list[Child]:
-        rows = self._do(
-            "SELECT kind, key, state, data FROM distil_children"
-            " WHERE run = ? AND kind = ? ORDER BY key",
-            (run, kind),
-        )
-        return [Child(row[0], row[1], row[2], msgspec.json.decode(row[3])) for row in rows]
+    def children(self, run: str, kind: str) -> Iterator[tuple[str, str, Any]]:
+        """The jobs of a run: key, state, and what is kept to understand the answer by."""
+        query = "SELECT key, state, data FROM distil_children WHERE run = ? AND kind = ?"
+        for key, state, data in self._do(f"{query} ORDER BY key", (run, kind)).fetchall():
+            yield key, state, msgspec.json.decode(data)
 
     def held(self, run: str) -> float:
         """What the jobs of a run that are on their way may still cost."""
-        query = "SELECT coalesce(sum(held), 0) FROM distil_children WHERE run = ?"
+        query = "SELECT total(held) FROM distil_children WHERE run = ?"
         return float(self._do(query, (run,)).fetchone()[0])
 
     def counts(self, run: str) -> dict[tuple[str, str], int]:
         """How many jobs of a run there are, by kind and state."""
-        rows = self._do(
-            "SELECT kind, state, count(*) FROM distil_children WHERE run = ? GROUP BY 1, 2", (run,)
-        )
-        return {(row[0], row[1]): row[2] for row in rows}
+        query = "SELECT kind, state, count(*) FROM distil_children WHERE run = ? GROUP BY 1, 2"
+        return {(row[0], row[1]): row[2] for row in self._do(query, (run,))}
 
 
 # One row a lesson and session first, so that several tasks of a session count once.
@@ -408,7 +392,8 @@ _COUNT = """
       max(side = 'followed') AS followed, max(said AND side = 'for') AS said,
       max(outcome = 'worked' AND side = 'for') AS worked,
       max(outcome = 'failed' AND side = 'for') AS failed
-    FROM lesson_support {within} GROUP BY lesson, session)
+    FROM lesson_support
+    WHERE ?1 IS NULL OR session IN (SELECT value FROM json_each(?1)) GROUP BY lesson, session)
   SELECT lesson, sum(shown),
     count(DISTINCT CASE WHEN shown AND project != '' THEN project END),
     count(DISTINCT CASE WHEN shown AND person != '' THEN person END),

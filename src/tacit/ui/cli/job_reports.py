@@ -193,11 +193,13 @@ def why_command(session: str, as_json: bool) -> int:
     line that was learned, the sessions that support it, the steps and words there, who disagrees.
     """
     from tacit.traces.store import Store
-    from tacit.ui.cli.distillations import skill_and_line, write_skill_reasons
+    from tacit.ui.cli.distillations import write_skill_reasons
 
     store = click.get_current_context().with_resource(Store.open())
-    if not store.has(session) and (skill := skill_and_line(session)):
-        return write_skill_reasons(*skill, as_json=as_json)
+    if not store.has(session):
+        code = write_skill_reasons(session, store, as_json=as_json)
+        if code is not None:
+            return code
     gone = store.gone(session)
     stored = None if gone and not store.has(gone.id) else _session_or_skill(store, session)
     name = stored.id if stored else gone.id if gone else session

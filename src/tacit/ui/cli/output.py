@@ -6,7 +6,7 @@ Cutting and cleaning of text is `base`'s.
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -169,6 +169,26 @@ def confirm(question: str, yes: bool, otherwise: TacitError, *, err: bool = Fals
         if not sys.stdin.isatty():
             raise otherwise
         click.confirm(question, abort=True, err=err)
+
+
+@contextmanager
+def progress_bar(*, hidden: bool) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on the terminal. It is told how much is done of what, 0 where that is not known, and
+    in words on what and at which cost."""
+    if hidden or not sys.stderr.isatty():
+        yield lambda done, whole, text: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    parts = (BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*parts, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=None)
+
+        def tell(done: int, whole: int, text: str) -> None:
+            shown.update(task, completed=done, total=whole or None, description=text)
+
+        yield tell
 
 
 def wrapped(text: str) -> str:

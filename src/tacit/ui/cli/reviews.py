@@ -6,8 +6,8 @@ of results and cost. The review itself is `learn/`'s.
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -153,9 +153,13 @@ def _review_each(
 ) -> "tuple[list[ReviewResult], str]":
     """Review each in turn; the results, and why it was stopped before the end."""
     results: list[ReviewResult] = []
-    with _progress_bar(len(chosen.candidates), hidden=hidden) as tell:
+    whole = len(chosen.candidates)
+    with output.progress_bar(hidden=hidden) as tell:
         for candidate in chosen.candidates:
-            tell(results, _session_label(candidate.stored))
+            spent = budget.sum_spent(result.spent for result in results).money
+            cost = f" · {dollars(spent)} so far" if spent else ""
+            done = len(results)
+            tell(done, whole, f"{done}/{whole} {_session_label(candidate.stored)}{cost}")
             try:
                 results.append(review(candidate))
             except KeyboardInterrupt:
@@ -163,31 +167,6 @@ def _review_each(
             if len(results) < len(chosen.candidates) and (why := budget.refusal_today(learn)):
                 return results, why
     return results, ""
-
-
-@contextmanager
-def _progress_bar(
-    whole: int, *, hidden: bool
-) -> "Iterator[Callable[[list[ReviewResult], str], None]]":
-    """A bar on the terminal: how far, on what, and what it cost so far."""
-    if hidden or not sys.stderr.isatty():
-        yield lambda results, name: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(
-        *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True
-    ) as progress:
-        task = progress.add_task("", total=whole)
-
-        def tell(results: "list[ReviewResult]", name: str) -> None:
-            spent = budget.sum_spent(result.spent for result in results)
-            cost = f" · {dollars(spent.money)} so far" if spent.money else ""
-            progress.update(task, completed=len(results), description=f"{name}{cost}")
-
-        yield tell
 
 
 def _json_report(

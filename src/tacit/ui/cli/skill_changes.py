@@ -406,10 +406,10 @@ def _write_evidence(gate: Gate, target: user_gate.Target) -> None:
     from tacit.learn.distil.evidence import evidence_file
     from tacit.learn.distil.support import open_lessons
 
+    root = target.opened.place.root
     with open_lessons() as lessons:
-        data = evidence_file(lessons, os.path.basename(target.skill))
+        data = evidence_file(lessons, os.path.basename(target.skill), root)
     if data:
         why = "how many sessions support each line"
-        root = target.opened.place.root
         write = WriteFile(EVIDENCE, data)
         gate.propose(make_change(target.skill, write, actor="user", reason=why, root=root))
