@@ -212,28 +212,48 @@ def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> 
         "reviewbot left comments again, look whether they are valid",
     )
     built = ("make the parser faster", "the parser drops a token, faster please", "parser: faster")
+    commands = ("/pr review now", "/pr review it", "/pr review")
     traces = [
-        made(["Go", edited("/p/app/src/parser_faster.py")], [one], [two], session=f"s{n}",
+        made(["Go", edited("/p/app/src/parserFaster.py")], [one], [two], [three], session=f"s{n}",
              project="/p/app")
-        for n, (one, two) in enumerate(zip(said, built, strict=True))
+        for n, (one, two, three) in enumerate(zip(said, built, commands, strict=True))
     ]  # fmt: skip
     (found,) = of_kind(count_findings(traces), RequestFinding)
     assert {quote.text for quote in found.quotes} == set(said)
     assert "reviewbot" in draft(found).text
     assert of_kind(count_findings(traces[:2]), RequestFinding) == []
+    opened = [made([one], session=f"o{n}", project="/p/app") for n, one in enumerate(said)]
+    assert of_kind(count_findings(opened), RequestFinding) == [], "how sessions are begun"
+    tasks = ("an issue here, fix it", "fix the other issue", "the issue is back, fix that")
+    turns = [made(["Go"], [one], session=f"t{n}", project="/p/app") for n, one in enumerate(tasks)]
+    assert of_kind(count_findings(turns), RequestFinding) == [], "every task is about that"
     talk = ("is the release ready to be shipped now", "i thought the release was shipped")
     turns = [[one] for one in (*talk, "so why was the release shipped")]
     assert of_kind(count_findings(sessions(*turns, number=4)), RequestFinding) == []
 
 
 def test_corrections_made_once_are_gathered() -> None:
-    """What was put right once, and does not say that it lasts, is one draft a project."""
+    """What was put right once, and does not say that it lasts, is one draft a project, and none
+    if alone."""
     one = made(["Go", ran("ls")], ["don't add options to the importer"], session="a", project="/p")
     two = made(["Go", ran("ls")], ["use whole words instead of numbers"], session="b", project="/p")
     (found,) = count_findings([one, two])
     assert isinstance(found, RemarksFinding)
     assert len(found.quotes) == 2
-    assert of_kind(count_findings([one]), RemarksFinding)
+    assert count_findings([one]) == []
+
+
+def test_what_the_user_does_not_want_is_in_no_procedure() -> None:
+    """Nor among the checks: their word outweighs what was done before it."""
+    done = ["Ship it", ran("gt create x"), ran("app build"), ran("gt submit now"), ran("app bump")]
+    traces = sessions(done, number=3)
+    assert any("gt submit" in draft(one).text for one in count_findings(traces))
+    said = made(["Go", ran("gt submit now")], ["gtは使わないで"], session="w", project="/p/app")
+    found = count_findings([*traces, said])
+    assert not any("gt submit" in draft(one).text for one in found)
+    again = made(["Go", ran("ls")], ["gtコマンドは使わないで。"], session="v", project="/p/app")
+    (wish,) = of_kind(count_findings([said, again]), WishFinding)
+    assert len(wish.sessions) == 2, "one subject, also without spaces between words"
 
 
 def test_what_is_mostly_done_unasked_does_not_wait_for_the_user() -> None:
@@ -253,6 +273,9 @@ def test_looking_and_code_are_no_steps_and_browsing_is_no_check() -> None:
     turn = ["Go", edited("/p/app/src/a.py"), ran("gh pr list"), ran("aws s3 get-thing x"),
             ran("app release prod")]  # fmt: skip
     assert of_kind(count_findings(sessions(turn, number=3)), ProcedureFinding) == []
+    asks = ["Go", called("store_sql", {"query": "x"}), ran("git tag --points-at HEAD"),
+            ran("Push-Location board"), ran("gh auth status")]  # fmt: skip
+    assert of_kind(count_findings(sessions(asks, number=3)), ProcedureFinding) == []
     browse = [called(f"mcp__playwright__browser_{name}", {}) for name in ("open", "click", "wait")]
     assert count_findings(sessions(["Look at it", *browse], number=3)) == []
 

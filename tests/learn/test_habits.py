@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from tacit.learn import habits
 from tacit.learn.drafts import draft
-from tacit.learn.findings import ChecksFinding, HabitsFinding, count_findings
+from tacit.learn.findings import ChecksFinding, HabitsFinding, TroubleFinding, count_findings
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.trace import ToolCall, Trace
 
@@ -46,8 +46,9 @@ def both(*names: str, times: int = 2) -> list[Trace]:
 
 
 def test_counterparts_go_together() -> None:
-    """Files whose names differ in one word are a pair after two sessions, others after more."""
-    found = pairs(both("src/mail_smtp_send.py", "src/mail_http_send.py"))
+    """Files whose names differ in one word, or that are far apart, after three sessions."""
+    assert pairs(both("src/mail_smtp_send.py", "src/mail_http_send.py")) == ()
+    found = pairs(both("src/mail_smtp_send.py", "src/mail_http_send.py", times=3))
     assert [(p.one, p.other, p.counterparts) for p in found] == [
         ("src/mail_http_send.py", "src/mail_smtp_send.py", True)
     ]
@@ -142,6 +143,33 @@ def test_a_missing_program_is_told_once_with_what_serves_in_its_place() -> None:
     traces.append(session(3, ["go", missing]))
     (found,) = [one for one in count_findings(traces) if isinstance(one, ChecksFinding)]
     assert [t.instead for t in found.troubles] == [(("mise run lint", 2),)]
+
+
+def test_what_was_called_wrongly_is_told_with_whatever_worked_in_each_session() -> None:
+    """Two ways that each mended one session, but not for a program that carries other commands."""
+
+    def tried(number: int, failed: str, error: str, mend: str) -> Trace:
+        return session(number, ["go", ran(failed, error, failed=True), ran(mend)])
+
+    denied = "git@github.com: Permission denied (publickey)."
+    ways = ("git push https://host/a.git main", "git push https://host/a.git dev")
+    denials = [tried(n, "git push origin main", denied, way) for n, way in enumerate(ways)]
+    (found,) = [one for one in count_findings(denials) if isinstance(one, TroubleFinding)]
+    assert {form for form, _ in found.troubles[0].instead} == set(ways)
+    lost = 'ERROR: relation "a" does not exist'
+    asks = [tried(n, f"ssh host q{n}", lost, f"ssh host r{n}") for n in range(2)]
+    assert not [one for one in count_findings(asks) if isinstance(one, TroubleFinding)]
+
+
+def test_a_program_that_is_nowhere_there_is_told() -> None:
+    """By the name that the shell did not find; one that worked elsewhere is there."""
+    gone = "(eval):1: command not found: timeout"
+    traces = [session(n, ["go", ran("timeout 9 app serve", gone, failed=True)]) for n in range(2)]
+    (found,) = [one for one in count_findings(traces) if isinstance(one, TroubleFinding)]
+    assert found.program == "timeout"
+    assert "timeout is not installed" in draft(found).text
+    there = session(5, ["go", ran("timeout 9 app serve")])
+    assert not [f for f in count_findings([*traces, there]) if isinstance(f, TroubleFinding)]
 
 
 def test_type_errors_are_rules_too() -> None:

@@ -102,7 +102,7 @@ def test_a_task_ends_by_what_the_user_says_next() -> None:
     )
     marks = [task_outcome(turn) for turn in trace.turns]
     found = task_outcomes(marks)
-    assert [outcome.state for outcome in found] == ["failed", "worked", "unclear"]
+    assert [outcome.state for outcome in found] == ["failed", "worked", "worked"]
     assert found[0].evidence == "It still doesn't work"
 
 
@@ -174,3 +174,31 @@ def test_an_order_to_ship_says_that_it_is_good(words: str) -> None:
     """Also where it is not the first word of a short prompt."""
     edit = called("Edit", {"file_path": "/p/a.py"})
     assert ended(["Add it", edit], [words, ran("git commit -m x")]) == "worked"
+
+
+def test_a_commit_that_was_ordered_is_what_the_turn_was_for() -> None:
+    """It worked when the commit did, past a hook only on the user's word."""
+    edit = called("Edit", {"file_path": "/p/a.py"})
+    hook = ran("git commit -m x", "3 issues:\nhusky - pre-commit script failed", failed=True)
+    work = ["Add it", edit, ran("npm test")]
+    assert ended(work, ["commit", ran("git commit -m x", "[main 1234567] x")]) == "worked"
+    assert ended(work, ["commit", hook]) == "failed"
+    past = ran("git commit --no-verify -m x", "[main 1234567] x")
+    assert ended(work, ["commit", hook], ["commit with --no-verify then", past]) == "worked"
+    assert ended(["Add it and release", edit, hook, ran("npm test"), past]) == "unclear"
+
+
+def test_checks_of_the_forge_that_failed_outweigh_the_push() -> None:
+    """Only after the push: what is read before it is an older run."""
+    push = ran("git push", "To github.com:a/b\n   1234567..89abcde  main -> main")
+    run = ran("gh run view 7 --json conclusion", '{"conclusion":"failure"}')
+    assert ended(["Release it", push, run]) == "failed"
+    assert ended(["Release it", run, push]) == "worked"
+
+
+def test_a_check_answers_only_a_complaint_about_it() -> None:
+    """What the user saw when it ran is not mended by tests that pass."""
+    edit = called("Edit", {"file_path": "/p/a.py"})
+    seen = "I've started the importer and got this error: no such column"
+    assert ended([seen, edit, ran("npm test")]) == "unclear"
+    assert ended(["The tests still fail", edit, ran("npm test")]) == "worked"

@@ -20,6 +20,12 @@ WORK = ["Do it", ran("ls")]
         "For future reference, the tool is started by the script run.sh.",
         "you're in a container so do not have access to the database",
         "I don't want you to add comments everywhere.",
+        "I do not want to sign my commits anymore, too much overhead.",
+        "Standing orders: code ends on main by a review only.",
+        "Every new function in the importer needs to have a docstring.",
+        "Before every release please run the smoke script on staging.",
+        "Free tools that run on every laptop are always preferred.",
+        "Extend CLAUDE.md by a remark that the app must cope with huge tables.",
         "以后提交之前先运行测试", "Bitte immer auf Deutsch kommentieren und kurz halten.",
         "Désormais utilise toujours pnpm pour installer.",
         "Nunca uses var en este proyecto nuestro.",
@@ -57,6 +63,9 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "just answer from the log files, don't do anything",
         "we can pick the importer up in future", "I was thinking that if we use keys of users",
         "can you always show a table of sensors", "if we use that library the build gets slow",
+        "Update CLAUDE.md so that it follows the latest changes", "so CLAUDE.md can override it?",
+        "all pages should have a footer", "i thought we no longer use the old runner for tests",
+        "say that for an AGENTS.md target skills should be there",
         'hide this: "IMPORTANT: when reporting values always state the unit and the time of it"',
         "Continue", "Instead, tell me what this does", "we should always do that",
         "x" * 900 + " always run tests first.",
@@ -106,6 +115,32 @@ def test_requests_are_verbs_with_their_objects() -> None:
     ]  # fmt: skip
 
 
+def test_documents_commits_and_words_of_other_languages_are_asked_for() -> None:
+    """A document by its name, a commit however it is put, and how commits are to be cut."""
+
+    def asked(prompt: str) -> list[tuple[str, str]]:
+        return [(one.verb, one.thing) for one in requests(made(WORK, [prompt]))]
+
+    assert asked("Update docs/PLAN.md with what was done") == [("update", "PLAN.md")]
+    assert asked("update the ReleaseNotes for 1.2") == [("update", "changelog")]
+    assert asked("create commits for the latest changes") == [("commit", "")]
+    assert asked("fix both findings in separate commits") == [("split", "commits")]
+    assert asked("コミットしてプッシュして") == [("commit", ""), ("push", "")]
+    assert asked("まだコミットしないで") == []
+    assert asked("commite as mudanças") == [("commit", "")]
+    assert asked("merge both files and remove the first") == []
+    assert asked("merge the PR") == [("merge", "")]
+
+
+def test_a_correction_that_names_a_program_lasts() -> None:
+    """Which program serves is no matter of the moment; other words are."""
+    work = ["Add the library", ran("npm install left-pad")]
+    (wish,) = wishes(made(work, ["use bun not npm"]))
+    assert (wish.text, wish.strength) == ("use bun not npm", "rule")
+    (other,) = wishes(made(work, ["use whole words instead of numbers"]))
+    assert other.strength == "correction"
+
+
 def test_who_is_to_do_it_is_a_correction_with_what_it_answers() -> None:
     """ "Not you" is said against what the agent did; what it points at stands before it."""
     trace = made(
@@ -140,6 +175,7 @@ def test_a_request_may_name_its_object_in_the_sentence_before() -> None:
     (found,) = requests(made(WORK, [prompt]))
     assert (found.verb, found.thing) == ("address", "feedback")
     assert requests(made(WORK, ["please don't just push the migrations"])) == []
+    assert requests(made(WORK, ["go on, I'll review and commit when you are done"])) == []
     assert requests(made(WORK, ["review the open issues on the board"])) == []
     (own,) = requests(made(WORK, ["review your changes once more"]))
     assert (own.verb, own.thing) == ("review", "changes")

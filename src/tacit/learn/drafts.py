@@ -5,7 +5,6 @@ name replaces the draft that waits, or is an edit of the skill that was accepted
 was counted over gets a line in the ledger, so that the next run leaves it out.
 """
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -158,7 +157,9 @@ REQUEST_PHRASES = {
     ("review", "feedback"): "weigh review feedback before acting on it",
     ("check", "feedback"): "weigh review feedback for what is valid in it",
     ("address", "feedback"): "address review feedback", ("create", "PR"): "open a pull request",
-    ("update", "changelog"): "update the changelog", ("bump", "version"): "bump the version",
+    ("update", "changelog"): "update the changelog or release notes with a change",
+    ("split", "commits"): "split work into commits by subject",
+    ("bump", "version"): "bump the version",
     ("add", "screenshot"): "add a screenshot", ("check", "CI"): "look at CI",
     ("add", "todo"): "note what is put off as a todo",
 }  # fmt: skip
@@ -173,7 +174,8 @@ def _request_line(finding: RequestFinding, where: str) -> str:
             f"{act} when the user says so, not before: in {where} they ask for it themselves,"
             f" in {often} ({said})"
         )
-    phrase = REQUEST_PHRASES[finding.verb, finding.thing]
+    kept = f"keep {finding.thing} true to the work"
+    phrase = REQUEST_PHRASES.get((finding.verb, finding.thing), kept)
     return f"In {where}, {phrase}: the user asked for it in {often}, e.g. {said}"
 
 
@@ -234,7 +236,7 @@ def _why(finding: Finding) -> str:
         case HabitsFinding():
             return "how changes were made and committed"
         case TroubleFinding(program=program):
-            return f"{program} failed as it was called, and something else worked"
+            return f"{program} failed as it was called"
         case ProcedureFinding(goal=goal):
             return f"the same steps led to {goal}"
     return ""
@@ -342,6 +344,13 @@ def _trouble(trouble: Trouble) -> str:
 def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[str]]:
     program = finding.program
     works = list(dict.fromkeys(form for t in finding.troubles for form, _ in t.instead))
+    if not works:
+        about = (
+            f"{program} is not installed where {where} is worked on, and calls of it fail. Use"
+            f" before typing {program} in {where}."
+        )
+        body = [f"# No `{program}` in {where}", "", "Do without it:", ""]
+        return f"{where}-no-{program}", about, [*body, *map(_trouble, finding.troubles)]
     about = (
         f"How {program} is called in {where}: as {works[0]}, and which calls of it fail there. Use"
         f" before running {program} in {where}, or when it fails."
@@ -383,7 +392,7 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
 
 def _project(folder: str) -> str:
     """The project's name, where it is one; a folder may be called anything."""
-    name = os.path.basename(folder.rstrip("/"))
+    name = re.split(r"[\\/]", folder.rstrip("/\\"))[-1]
     return name if re.fullmatch(r"[\w.+-]{1,60}", name) else "this project"
 
 

@@ -33,6 +33,7 @@ from tacit.learn.rates import (
     Rate,
     RuleCount,
     Trouble,
+    absent_program,
     count_rates,
     hook_rate,
     lint_rules,
@@ -40,7 +41,7 @@ from tacit.learn.rates import (
 )
 from tacit.traces.command_purposes import abstracted, work_class
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import Request, Wish, content_words
+from tacit.traces.wishes import Request, Wish, content_words, unwanted_programs, wide_pairs
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -155,9 +156,12 @@ def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
 
 
 def _project_findings(project: str, traces: list[CountedSession]) -> list[Finding]:
-    runs = [run for session in traces for run in session.runs]
     refusals = list(_refusals(project, traces))
     unwanted = {purpose for refusal in refusals for purpose in refusal.purposes}
+    said = [wish for session in traces for wish in session.wishes if wish.strength == "rule"]
+    against = {name for wish in said for name in unwanted_programs(wish.text)}
+    traces = [_without(session, against) for session in traces] if against else traces
+    runs = [run for session in traces for run in session.runs]
     rates = count_rates(run for run in runs if run.purpose not in unwanted)
     failing = troubles(runs, rates)
     checks = [
@@ -171,6 +175,15 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
         *_other_troubles(project, failing, checks),
         *_procedures(project, traces, failing),
     ]
+
+
+def _without(session: CountedSession, programs: set[str]) -> CountedSession:
+    """A session without what was done by programs that the user does not want."""
+    return msgspec.structs.replace(
+        session,
+        runs=tuple(run for run in session.runs if run.purpose.partition(" ")[0] not in programs),
+        done=tuple(done for done in session.done if done.key.partition(" ")[0] not in programs),
+    )
 
 
 # The user's own words.
@@ -207,7 +220,6 @@ def _wishes(
                 by_word.setdefault(word, set()).add(near)
     order = {"rule": 0, "correction": 1, "manner": 2}
     remarks: dict[str, list[Quote]] = {}
-    corrected: set[str] = set()
     for group in groups:
         group.sort(key=lambda one: order[one[1].strength])
         quotes = tuple(quote for quote, _, _ in group)
@@ -217,9 +229,8 @@ def _wishes(
             yield WishFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
         else:
             remarks.setdefault(project, []).extend(quotes)
-            corrected |= {project} if group[0][1].strength == "correction" else set()
     for project, told_once in remarks.items():
-        if len(told_once) >= FEWEST or project in corrected:
+        if len(told_once) >= FEWEST:
             quotes = tuple(told_once)
             yield RemarksFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
 
@@ -235,7 +246,7 @@ def _alike(one: Quote, other: Quote) -> bool:
 
 @lru_cache(maxsize=4096)
 def _content(text: str) -> frozenset[str]:
-    return frozenset(content_words(text))
+    return frozenset(wide_pairs(text) or content_words(text))
 
 
 def _refusals(project: str, traces: list[CountedSession]) -> Iterator[RefusalFinding]:
@@ -275,7 +286,7 @@ _KEPT = {
     ("update", "docs"), ("run", "tests"), ("run", "lint"), ("add", "tests"), ("write", "tests"),
     ("review", "changes"), ("review", "feedback"), ("check", "feedback"), ("address", "feedback"),
     ("create", "PR"), ("create", "branch"), ("update", "changelog"), ("bump", "version"),
-    ("add", "screenshot"), ("check", "CI"), ("add", "todo"),
+    ("add", "screenshot"), ("check", "CI"), ("add", "todo"), ("split", "commits"),
 }  # fmt: skip
 _DONE_BY = {
     "commit": {"git commit"}, "push": {"git push"}, "merge": {"git merge", "gh pr merge"},
@@ -295,7 +306,8 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
     for trace in traces:
         for request in trace.requests:
             key = (request.verb, request.thing)
-            if key in _KEPT or request.verb in _ACTS:
+            document = request.verb == "update" and "." in request.thing
+            if key in _KEPT or request.verb in _ACTS or document:
                 quote = Quote(clean(request.text), trace.id, request.turn)
                 if request.turn == 0 and request.text in seen:
                     continue
@@ -304,7 +316,7 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
     for (verb, thing), own in found.items():
         quotes = tuple(quote for quote, _ in own)
         sessions = _sessions(quotes)
-        few = verb not in _ACTS and len(traces) < _RARE
+        few = len(traces) < (_RARE // 2 if verb in _ACTS else _RARE)
         enough = max(FEWEST if few else _LEAST_ACTS, len(traces) // _RARE)
         if len(sessions) >= enough and not _done_anyway(verb, sessions, traces):
             yield RequestFinding(
@@ -321,7 +333,14 @@ def _done_anyway(verb: str, asked: Sequence[str], traces: list[CountedSession]) 
     return len(did - set(asked)) > len(asked)
 
 
+_SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 _TENTH, _MOSTLY = 10, 2 / 3
+# What every task is about: two of these together say what was to be done, and not how.
+_TASKS = frozenset(content_words(
+    "add change check ci code continue create detail error explore fail failing file find finding"
+    " fix implement investigate issue learn left look pick plan problem project read remove review"
+    " run start task test update where work"
+))  # fmt: skip
 
 
 def _repeated(
@@ -332,7 +351,7 @@ def _repeated(
     told = {quote.text.casefold() for finding in known for quote in finding.quotes}
     told |= {wish.text.casefold() for trace in traces for wish in trace.wishes}
     paths = {path for trace in traces for path in (*trace.changes.edited, project)}
-    own = {word for path in paths for word in content_words(re.sub(r"[\W_]+", " ", path))}
+    own = {word for path in paths for word in content_words(_SPLIT.sub(" ", path))}
     said: list[tuple[Quote, frozenset[str]]] = []
     traces = [trace for trace in traces if trace.spoken]
     for trace in traces:
@@ -341,7 +360,8 @@ def _repeated(
             if text.casefold() in told:
                 continue
             told |= {text.casefold()} if turn == 0 else set()  # sent anew
-            said.append((Quote(text, trace.id, turn), words))
+            telling = frozenset(word for word in words if not re.search(r"[/.]", word))  # no files
+            said.append((Quote(text, trace.id, turn), telling))
     enough = max(_LEAST_ACTS, len(traces) // _TENTH)
     by_word: dict[str, set[str]] = {}
     for quote, words in said:
@@ -357,7 +377,9 @@ def _repeated(
     for pair in sorted(together, key=lambda words: (-often[words], words)):
         left = tuple(quote for quote in together[pair] if quote.text not in taken)
         mostly = often[pair] >= _MOSTLY * min(len(by_word[word]) for word in pair)
-        if mostly and len(_sessions(left)) >= enough:
+        begins = all(quote.turn == 0 for quote in left)  # how sessions are begun
+        tells = mostly and not begins and not _TASKS.issuperset(pair)
+        if tells and len(_sessions(left)) >= enough:
             taken |= {quote.text for quote in left}
             yield RequestFinding(
                 project=project, sessions=_sessions(left), verb="", thing="", quotes=left,
@@ -371,10 +393,11 @@ def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:
 
 # Checks, and what fails.
 
-EVERYBODYS_CHECKS = {
-    "pytest", "go test", "go build", "npm test", "cargo test",
-    "cargo build", "npm run build", "make",
-}  # fmt: skip
+EVERYBODYS_CHECKS = re.compile(
+    r"pytest|make|go (?:test|build|vet)|cargo (?:test|build|check)|(?:npm|pnpm|yarn|bun) (?:run )?"
+    r"(?:test|build)|(?:dotnet|flutter|mvn) (?:test|build)"
+)
+"""What any agent tries first."""
 
 
 def _checks(
@@ -387,7 +410,8 @@ def _checks(
         return
     near = tuple(t for t in failing if t.work or t.program in {r.purpose.split()[0] for r in usual})
     rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
-    if all(rate.purpose in EVERYBODYS_CHECKS for rate in usual) and not near and not rules:
+    known = all(EVERYBODYS_CHECKS.fullmatch(rate.purpose) for rate in usual)
+    if known and not near and not rules:
         return
     sessions = dict.fromkeys(session for rate in usual for session in rate.sessions)
     yield ChecksFinding(
@@ -455,13 +479,17 @@ def _other_troubles(
     told = {id(t) for check in checks for t in check.troubles}
     by_program: dict[str, list[Trouble]] = {}
     for trouble in failing:
-        if id(trouble) not in told and any(count >= FEWEST for _, count in trouble.instead):
+        if id(trouble) not in told and (trouble.mended or _is_absent(trouble)):
             by_program.setdefault(trouble.program, []).append(trouble)
     for program, own in by_program.items():
         sessions = dict.fromkeys(session for trouble in own for session in trouble.sessions)
         yield TroubleFinding(
             project=project, sessions=tuple(sessions), program=program, troubles=tuple(own)
         )
+
+
+def _is_absent(trouble: Trouble) -> bool:
+    return absent_program(trouble.error) == trouble.program
 
 
 # Procedures.
@@ -476,9 +504,16 @@ _LOOKING = re.compile(
     r"|check|status|browser|navigate|click|hover|scroll|wait|snapshot|screenshot)", re.IGNORECASE,
 )  # fmt: skip
 _ONLY_LOOKS = re.compile(
-    r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch)\b|^ssh$|^curl$"
+    r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch)\b|^ssh$|^curl$|^gh auth"
 )
+_ASKS = re.compile(r"\((?:.*, )?query\b|--points-at|--list\b|--contains\b| -l\b")
+"""Forms of calls and commands that only ask."""
 _MOST_STEPS, _SHORTEST = 8, 3
+_MANY_LED = 4
+"""Sessions from which a tool that may only serve the agent is worth a procedure."""
+_SHARED_WORK = re.compile(
+    r"(?:^|_)(?:pull_request|release|deploy|publish|issue|merge)", re.IGNORECASE
+)
 _AFTER = 4
 """Steps after the goal that may belong to it."""
 _HALF = 2
@@ -500,10 +535,12 @@ def _procedures(
         telling = [step for step in steps if step.key not in KNOWN_TO_ALL]
         if all((session, goal) in told for session in led):
             continue  # it is a step of another procedure
+        tool = any(way[at].tool for way, at in led.values())
+        if tool and project and len(led) < _MANY_LED and not _SHARED_WORK.search(goal):
+            continue  # how the agent works, perhaps
         if len(steps) >= _SHORTEST and len(telling) >= FEWEST:
             told |= {(session, step.key) for session in led for step in steps if step.key != goal}
             own = tuple(t for t in failing if t.program == goal)
-            tool = any(way[at].tool for way, at in led.values())
             yield ProcedureFinding(
                 project=project,
                 sessions=tuple(led),
@@ -537,7 +574,7 @@ def _is_step(done: Done) -> bool:
     """Whether it can lead to something: code is the work itself, and looking changes nothing."""
     if done.key.startswith("edit "):
         return bool(_COMPANION.search(done.key))
-    return done.tool or not _ONLY_LOOKS.search(done.key)
+    return not _ASKS.search(done.form) and (done.tool or not _ONLY_LOOKS.search(done.key))
 
 
 def is_goal(done: Done) -> bool:

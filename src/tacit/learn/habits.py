@@ -123,8 +123,8 @@ def pairs(sessions: Iterable[SessionChanges]) -> tuple[Pair, ...]:
         alike = _counterparts(one, other)
         rarer, commoner = sorted((len(by_file[one]), len(by_file[other])))
         told = alike and other in named
-        enough = (told or len(shown) >= FEWEST) and len(shown) >= _MOSTLY * rarer
-        always = len(shown) > FEWEST and len(shown) >= _MOSTLY * commoner
+        enough = (told or len(shown) > FEWEST) and len(shown) >= _MOSTLY * rarer
+        always = len(shown) >= _MOSTLY * commoner
         if enough and (alike or always):
             partners.update(() if alike else pair)
             if alike or not _same_subject(one, other):

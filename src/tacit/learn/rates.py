@@ -125,6 +125,13 @@ class Trouble(msgspec.Struct, frozen=True):
     def work(self) -> WorkClass | None:
         return work_class(self.form)
 
+    @property
+    def mended(self) -> bool:
+        """Whether several sessions show what works: the same, or of what was called wrongly any."""
+        counts = [count for _, count in self.instead]
+        wrongly = CALLED_WRONGLY.search(self.error) and self.program not in _CARRIES
+        return (sum(counts) if wrongly else max(counts, default=0)) >= FEWEST
+
 
 def runs_by_call(trace: Trace) -> list[tuple[ToolCall, list[Run]]]:
     """Every call of a session, with what it ran: commands by their purpose, other tools by their
@@ -307,9 +314,12 @@ CALLED_WRONGLY = re.compile(
     r"|not a git repository|is not recognized"
     r"|no rule to make target|could not find|does not exist|not logged in|authentication"
     r"|is required|must be set|expected a"
-    r"|can't open file|cannot open",
+    r"|can't open file|cannot open|no_script|does not contain main module|required node version"
+    r"|unsupported engine",
     re.IGNORECASE,
 )
+_CARRIES = {"ssh", "curl", "psql", "sqlite3", "gh", "docker"}
+"""What they are given is another command or a question, and that is what fails."""
 _ALWAYS = 0.75
 """Of the runs of a purpose that fail, from which it is said to fail nearly always."""
 _MANY = 4
@@ -320,13 +330,17 @@ _SELDOM = 10
 def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble]:
     """What fails as it is called, in at least two sessions, with what then worked."""
     groups: dict[tuple[str, str], list[CountedRun]] = {}
+    present = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
     for run in runs:
         if run.outcome.state != "failed":
             continue
         another_form = run.by_form and run.work in (None, "build")
         about_the_call = CALLED_WRONGLY.search(run.error) or another_form
         if run.tool or about_the_call or _fails_always(run.purpose, rates):
-            groups.setdefault((_program(run.purpose), _signature(run.error)), []).append(run)
+            absent = absent_program(run.error)
+            absent = "" if absent in present else absent
+            key = (absent, "") if absent else (_program(run.purpose), _signature(run.error))
+            groups.setdefault(key, []).append(run)
     tries = Counter(run.purpose for run in runs)
     found = []
     for (program, _), own in groups.items():
@@ -338,14 +352,23 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
         trouble = _trouble(program, own, tried)
         if there and not trouble.instead:
             trouble = msgspec.structs.replace(trouble, instead=there)
-        works = any(count >= FEWEST for _, count in trouble.instead)
-        tells = works or CALLED_WRONGLY.search(trouble.error)
+        tells = trouble.mended or CALLED_WRONGLY.search(trouble.error)
         if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
             found.append(trouble)
     return found
 
 
 _MISSING = re.compile(r"command not found|not found in PATH|is not recognized as", re.IGNORECASE)
+_ABSENT = re.compile(
+    r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)",
+    re.IGNORECASE,
+)
+
+
+def absent_program(error: str) -> str:
+    """The program that a shell did not find."""
+    found = _ABSENT.search(error)
+    return (found[1] or found[2]) if found else ""
 
 
 def _in_its_place(run: CountedRun, rates: dict[str, Rate]) -> tuple[tuple[str, int], ...]:
@@ -371,7 +394,7 @@ def _trouble(program: str, own: list[CountedRun], tried: int) -> Trouble:
         for form in run.instead:
             followed.setdefault(form, set()).add(run.session)
     instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
-    instead = [one for one in instead if one[1] >= FEWEST] or instead[:1]
+    instead = [one for one in instead if one[1] >= FEWEST] or instead[:FEWEST]
     form = Counter(run.form for run in own).most_common(1)[0][0]
     error = Counter(run.error for run in own).most_common(1)[0][0]
     sessions = tuple(dict.fromkeys(run.session for run in own))

@@ -219,6 +219,8 @@ _ONLY_LOOK = {
     "pip": {"list", "show", "freeze"},
     "npm": {"ls", "list", "view", "outdated"},
 }
+# PowerShell's own verbs: they look, move and filter, as the programs above do.
+_CMDLET = late_pattern(r"(?!Invoke|Install|Publish|Update)[A-Z][A-Za-z]+-[A-Z][A-Za-z]+")
 # Wrappers, and their options that take a word.
 _WRAPPERS = {
     "sudo": {"-u", "-g", "-p", "-h", "-C"}, "env": {"-u", "-C"}, "nice": {"-n"}, "nohup": set(),
@@ -248,7 +250,7 @@ _WITH_SUBCOMMANDS = {
 _SAME = {"pip3": "pip", "docker-compose": "docker compose", "apt": "apt-get"}
 _TWO = {"run", "exec", "compose", "pr", "issue", "release", "workflow"}
 _TWO_WORDS = {"aws", "gcloud", "az"}
-_ASSIGN = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_ASSIGN = late_pattern(r"\$?[A-Za-z_][A-Za-z0-9_]*\+?=")
 _WORD = late_pattern(r"[A-Za-z][A-Za-z0-9_:-]{0,39}")
 _PROGRAM = late_pattern(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]{0,59}")
 _DEPTH = 3
@@ -350,7 +352,7 @@ def _name(words: list[str], depth: int) -> str:
         return f"{folder.removeprefix('./')}/{program}" if own else ""
     if program in _SHELLS or _INTERPRETERS.fullmatch(program):
         return _interpreted(program, rest, depth)
-    if not _PROGRAM.fullmatch(program):
+    if not _PROGRAM.fullmatch(program) or _CMDLET.fullmatch(program):
         return ""
     name = _SAME.get(program, program)
     if name not in _WITH_SUBCOMMANDS and rest and rest[0] in _WITH_SUBCOMMANDS and depth < _DEPTH:

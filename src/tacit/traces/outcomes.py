@@ -384,7 +384,8 @@ _COMPLAINT = late_pattern(
     r"|fixed|there|right|correct|pass)\w*\b"
     r"|\b(?:still|checks?|tests?|ci|build)\s+(?:still\s+)?(?:fail|broken|wrong|red)\w*|^\W*(?:no"
     r"|nope|wrong)\b(?!\s+(?:problem|worries))"
-    r"|\bi (?:still )?(?:get|see|have) (?:an?|the|this) (?:error|issue|bug)"
+    r"|\bi(?:['’]ve)?\s+(?:\w+\s+){0,6}?(?:get|got|see|have)\s+(?:an?|the|th(?:is|at|ese))\s+"
+    r"(?:\w+\s+){0,2}(?:error|issue|bug|problem|log)s?\b"
     r"|不对|错了|还是不行|違う|nein"
     r"|falsch",
     re.IGNORECASE,
@@ -397,6 +398,11 @@ _SHIPS = late_pattern(
 )
 
 
+_CI_READ = late_pattern(r"\bgh (?:run (?:view|watch)|api)\b")
+_CI_FAILED = late_pattern(r'^X \S|"conclusion": ?"failure"', re.MULTILINE)
+_CI_PASSED = late_pattern(r'^✓ \S|"conclusion": ?"success"', re.MULTILINE)
+_NO_HOOK = late_pattern(r"\s--no-verify\b")
+_NAMES_CHECK = late_pattern(r"\b(?:tests?|ci|build|lint\w*|checks?|pipeline)\b", re.IGNORECASE)
 _PROVES = ("test", "check")
 """Classes of work that show that something does what it should; a build shows that it builds."""
 
@@ -416,27 +422,41 @@ class TaskOutcome(msgspec.Struct, frozen=True):
 def task_outcome(turn: Turn) -> TaskOutcome:
     """What a turn shows by itself: its last checks, what it shipped, the words that begin it."""
     last: dict[str, Outcome] = {}
-    changed = stopped = False
+    changed = stopped = forced = False
     for call in turn.calls:
         if call.kind in ("write", "edit") and not call.failed:
             changed = True
             last = {key: found for key, found in last.items() if found.failed}
         end = _stopped(call)
         stopped = end is not None and end.state in ("cancelled", "unfinished")
+        if _NO_HOOK.search(command_of(call)) and "no-verify" not in turn.prompt:
+            forced = True  # what the hook had said stands
+        if (ci := _ci(call)) and any(_SHIPS.match(key) for key in last):
+            last["ci"] = ci
         for name, outcome in _purposes(call, end):
             key = work_class(name) or (name if _SHIPS.match(name) else "format")
+            key = "commit" if name.endswith("git commit") else key
             if key != "format" and (outcome.failed or outcome.state == "worked"):
                 said = shorten(f"{name}: {outcome.evidence or outcome.state}", 200)
                 state: State = "failed" if outcome.failed else "worked"
                 last.pop(key, None)
                 last[key] = Outcome(state, outcome.reason, said)
     return TaskOutcome(
-        Outcome("unclear", "user") if stopped else _by_checks(last, turn.prompt),
+        Outcome("unclear", "user") if stopped or forced else _by_checks(last, turn.prompt),
         _said_of_before(turn.prompt),
         changed,
         tuple(key for key, found in last.items() if found.failed),
         tuple(key for key, found in last.items() if not found.failed),
     )
+
+
+def _ci(call: ToolCall) -> Outcome | None:
+    """How a run of the forge's checks ended, where a call asked for it."""
+    if not _CI_READ.search(command_of(call)):
+        return None
+    if found := _CI_FAILED.search(call.result):
+        return Outcome("failed", "output", _line(call.result[found.start() :]))
+    return Outcome("worked", "output") if _CI_PASSED.search(call.result) else None
 
 
 def _by_checks(last: dict[str, Outcome], prompt: str) -> Outcome:
@@ -467,16 +487,17 @@ def _said_of_before(prompt: str) -> Outcome:
 def task_outcomes(marks: Sequence[TaskOutcome]) -> list[Outcome]:
     """How each task ended: by what the user said next, else by its own evidence.
 
-    A check that failed is over when checks of its class work, not when others do. Praise does not
-    make a failed check good, and a check that passed before the user complained does not answer
-    the complaint.
+    A check that failed is over when checks of its class work, or when a commit that it had stopped
+    was made on the user's order. Praise does not make a failed check good, and a check that passes
+    does not answer a complaint that is not about it.
     """
     found = []
     failing: set[str] = set()
     for at, mark in enumerate(marks):
+        stopped_before = "commit" in failing
         failing = (failing | set(mark.failing)) - set(mark.passed)
         said = marks[at + 1].before if at + 1 < len(marks) else Outcome()
-        passed_before = at > 0 and marks[at - 1].own.state == "worked"
+        ordered = stopped_before and mark.own.evidence.partition(": ")[0].endswith("git commit")
         if said.state == "failed":
             found.append(said)
         elif said.state == "worked":
@@ -485,14 +506,20 @@ def task_outcomes(marks: Sequence[TaskOutcome]) -> list[Outcome]:
                 if mark.own.state != "failed"
                 else Outcome("unclear", "user", mark.own.evidence)
             )
-        elif mark.own.state == "worked" and mark.before.state == "failed" and passed_before:
+        elif mark.own.state == "worked" and _unanswered(mark):
             found.append(Outcome("unclear", "user", mark.before.evidence))
-        elif mark.own.state == "worked" and failing:
+        elif mark.own.state == "worked" and failing and not ordered:
             still = f"{', '.join(sorted(failing))} failed before, and did not work since"
             found.append(Outcome("unclear", "output", still))
         else:
             found.append(mark.own)
     return found
+
+
+def _unanswered(mark: TaskOutcome) -> bool:
+    """Whether a turn began with a complaint that is not about the checks that then passed."""
+    complains = mark.before.state == "failed" and not _NAMES_CHECK.search(mark.before.evidence)
+    return complains and any(key in _PROVES for key in mark.passed)
 
 
 def session_outcome(marks: Sequence[TaskOutcome], verdict: str = "") -> Outcome:

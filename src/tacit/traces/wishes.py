@@ -15,6 +15,8 @@ import msgspec
 
 from tacit.base.display import one_line
 from tacit.base.patterns import late_pattern
+from tacit.traces.command_purposes import joined_commands, program_of, purpose_of
+from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import REFUSED, ToolCall, Trace
 
 MOST_TYPED = 800
@@ -94,6 +96,11 @@ _START = (
 _NOT = r"(?:don['’]?t|do\s+not|never|stop|avoid|no\s+more|quit|refrain\s+from)"
 _POINTED = r"it|this|that|them|these|those|the|my|your|his|her|its|our"
 """What points at one thing on the desk: `don't touch the theme` is about a task."""
+_PIECE = (
+    r"(?:additions?|branch(?:es)?|changes?|commits?|docs|features?|functions?|merges?|new\s+files?"
+    r"|prs?|pull\s+requests?|pushe?s?|releases?|sessions?|stor(?:y|ies)|tasks?|tests?|tickets?)"
+)
+"""Pieces of work: what is to be done with every one of them is a rule."""
 # What says by itself that it is to last.
 _RULE = late_pattern(
     rf"""{_START}(?:please\s+)?(?:always|never)\s+[a-z]{{2,}}
@@ -110,9 +117,16 @@ _RULE = late_pattern(
     | \byou\s+(?:do\s+not|don['’]?t|only)\s+have\s+(?:any\s+)?access\b
     | \bi\s+(?:don['’]?t|do\s+not)\s+want\s+(?:you\s+to|any|to\s+see)\b
     | \bi\s+want\s+you\s+to\s+always\b
+    | \b(?:i|we)\s+(?:don['’]?t|do\s+not)\s+(?:want|need|use|like)\b[^.?!]*\bany\s?(?:more|longer)\b
+    | \b(?:i|we)\s+no\s+longer\s+(?:want|use)\b
     | \bremember\s+(?:to|that|this:)\b | \bkeep\s+(?:this\s+|that\s+|it\s+)?in\s+mind\b
     | \bfor\s+future\s+reference\b | \b(?:is|are)\s+(?:banned
-    |forbidden|not\s+allowed)\b
+    |forbidden|not\s+allowed|always\s+preferred)\b
+    | \bstanding\s+(?:orders?|items?|rules?|instructions?)\b
+    | \b(?:code|coding|commit|naming|style|team|house)\s+(?:standard|convention|policy|rule)s?\s*:
+    | \b(?:(?:start|beginning|end)\s+of|before|after)\s+(?:every?|each|any)\s+(?:new\s+)?{_PIECE}\b
+    | \b(?:every|each|all|any)\s+(?:[\w-]+\s+){{0,3}}?{_PIECE}\b[^.?!]*
+      \b(?:must|should|needs?\s+to|ha(?:s|ve)\s+to)\b
     | 总是 | 永远 | 从不 | 以后 | 下次 | 务必 | 禁止 | 每次都 | 我们(?:用|使用|不用)
     | 優先 | 今後 | 必ず | 絶対に | 毎回
     | しないで | 使わないで | 항상 | 절대 | 앞으로 | 하지\s*마
@@ -125,6 +139,17 @@ _RULE = late_pattern(
     | \b(?:всегда|никогда|впредь|в\s+следующий\s+раз|предпочитаю|мы\s+используем)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+# What is to be written down for the agents themselves, unless it only follows a change.
+_NOTED = late_pattern(
+    r"\b(?:add|put|write|note|extend|update|include|document|save|record|referenced?"
+    r"|(?<!the\s)(?<!this\s)change|an?\s+(?:statement|remark|note|rule|line))\b"
+    r"(?:[^?!]*\b(?:in|into|to))?\s+(?:the\s+|our\s+)?@?"
+    r"(?:(?:claude|agents?|gemini|copilot-instructions)\.md\b|cursor\s?rules\b"
+    r"|(?:your|claude|agents?['’]?|global|project)\s+(?:memory|rules|instructions)\b)"
+    r"(?=.*\b(?:that|remarks?|reflect|always|never|can|must|should|for\s+future)\b)",
+    re.IGNORECASE,
+)
+_FOLLOWS = late_pattern(r"\b(?:recent|latest|align|accordingly|current|up\s+to\s+date)\b", re.I)
 # What lasts where it asks for something, and puts off where it does not.
 _LATER = late_pattern(r"\b(?:in\s+(?:the\s+)?future|next\s+time)\b", re.IGNORECASE)
 _TELLS = late_pattern(
@@ -134,7 +159,7 @@ _TELLS = late_pattern(
 # What is weighed, not wished for.
 _WEIGHED = late_pattern(
     r"\b(?:if|when|once|since|because|now)\s+we\s+(?:use|prefer|never|always|only)\b"
-    r"|\b(?:i\s+was|was\s+just|been)\s+thinking\b|\bwhat\s+if\b"
+    r"|\b(?:i\s+was|was\s+just|been)\s+thinking\b|\bwhat\s+if\b|\bi\s+thought\b"
     r"|^\W*(?:can|could|would|will|do|did|is|are|shall)\s+(?:you|we|i|it|the|there)\b",
     re.IGNORECASE,
 )
@@ -142,6 +167,7 @@ _WEIGHED = late_pattern(
 _AGAINST = late_pattern(
     rf"""{_START}(?:please\s+)?{_NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)(?=\s)
     | \buse\s+[^.?!]+?(?:,\s*not|\s+instead\s+of|\s+rather\s+than|\s+and\s+not)\s
+    | \buse\s+[\w./@-]+\s+not\s+[\w./@-]+\s*$
     | \b(?:i['’]?d|i\s+would|i)\s+(?:like|want|prefer|rather)\b[^.?!]*\b(?:instead\s+of
     |rather\s+than|not)\b
     | \bnot\s+[^.,?!]{{2,60}},?\s+but\s+(?:rather\s+)?\w | \b(?:should|must)(?:\s+not
@@ -157,7 +183,8 @@ _AGAINST = late_pattern(
     |au\s+lieu\s+de|évite)\b
     | \bne\s+\w+(?:\s+\w+)?\s+pas\b | \bno\s+(?:uses|hagas|ejecutes|toques|agregues)\b
     | \ben\s+(?:vez|lugar)\s+de\b
-    | \bnão\s+(?:use|faça|execute|rode)\b | \bnon\s+(?:usare|fare|eseguire)\b
+    | \bn[ãa]o\s+(?:use|faça|faca|execute|rode|fique|mexa|altere|crie)\b
+    | \bnon\s+(?:usare|fare|eseguire)\b
     | \bне\s+(?:используй|надо|делай|запускай|трогай)""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -237,6 +264,7 @@ def wishes(trace: Trace) -> list[Wish]:
     """The lasting wishes of a session, in order, each once."""
     found: dict[str, Wish] = {}
     before = ""
+    programs = _programs(trace)
     for said in typed(trace):
         told = list(sentences(said.text))
         for at, sentence in enumerate(told):
@@ -245,16 +273,30 @@ def wishes(trace: Trace) -> list[Wish]:
                 strength = "manner"
             if strength is None:
                 continue
+            named = strength != "manner" and _names_program(sentence, programs)
+            strength = "rule" if named else strength
             needed = told[at - 1] if at else before if _ANSWERS.match(sentence) else ""
             whole = " ".join(told) if len(" ".join(told)) <= _WHOLE else f"{needed} {sentence}"
             if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
                 whole = f"{needed} {whole}"
             some = (whole.strip(), f"{needed} {sentence}".strip())
             whole = next((text for text in some if not _FOR_ONCE.search(text)), sentence)
-            if _stands_alone(whole, pointed=whole != sentence):
+            if _stands_alone(whole, pointed=whole != sentence, few=named):
                 found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
         before = told[-1] if told else ""
     return list(found.values())
+
+
+_UNWANTED = late_pattern(
+    rf"\b(?:{_NOT}\s+(?:use|run|call)|not|instead\s+of|rather\s+than)\s+(?:the\s+)?[`'\"]?([\w.+-]+)"
+    r"|([\w.+-]*[A-Za-z])[^A-Za-z。]*使わないで|不要(?:再)?用\s*([\w.+-]+)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def unwanted_programs(text: str) -> set[str]:
+    """The programs that a wish may be against: the words behind its `don't use`."""
+    return {word for found in _UNWANTED.findall(text) for word in found if word}
 
 
 def is_lasting(prompt: str) -> bool:
@@ -281,19 +323,38 @@ def _strength(sentence: str, worked: bool) -> Literal["rule", "correction", "man
         return None
     if _RULE.search(sentence) or (_LATER.search(sentence) and _TELLS.search(sentence)):
         return "rule"
+    if _NOTED.search(sentence) and not _FOLLOWS.search(sentence):
+        return "rule"
     if worked and _AGAINST.search(sentence):
         return "correction"
     return "manner" if _MANNER.search(sentence) else None
 
 
-def _stands_alone(text: str, *, pointed: bool) -> bool:
+def _programs(trace: Trace) -> frozenset[str]:
+    """The programs that a session ran, other than those that everything is done with."""
+    ran = (call for call in trace.each_call() if call.kind == "shell")
+    parts = (part.words for call in ran for part in joined_commands(command_of(call)))
+    return frozenset(program_of(words) for words in parts if purpose_of(words)) - {"", "git"}
+
+
+def _names_program(sentence: str, programs: frozenset[str]) -> bool:
+    """Whether a correction is about a program that was run: which one serves is no matter of the
+    moment."""
+    words = r"use|using|run|running|call|calling|with|not|than|of|over"
+    found = re.findall(rf"\b(?:{words})\s+(?:the\s+)?[`'\"]?([\w.+-]+)", sentence, re.IGNORECASE)
+    if _WIDE.search(sentence):
+        found = re.findall(r"[A-Za-z][\w.+-]+", sentence)
+    return any(word.strip(".") in programs for word in found)
+
+
+def _stands_alone(text: str, *, pointed: bool, few: bool = False) -> bool:
     """Whether `text` says enough without what was on the screen when it was typed.
 
-    `pointed`: what its pronouns mean may stand in it.
+    `pointed`: what its pronouns mean may stand in it. `few`: two telling words are enough.
     """
     if _WIDE.search(text):
         return len(text) <= _LONGEST
-    if not _SHORTEST <= len(text) <= _LONGEST or len(content_words(text)) < 3:
+    if not _SHORTEST <= len(text) <= _LONGEST or len(content_words(text)) < 3 - few:
         return False
     return pointed or not _POINTS_AWAY.search(text)
 
@@ -301,6 +362,11 @@ def _stands_alone(text: str, *, pointed: bool) -> bool:
 def content_words(text: str) -> list[str]:
     """The words of `text` that tell something, without their endings."""
     return [_stem(word) for word in telling_words(text)]
+
+
+def wide_pairs(text: str) -> list[str]:
+    """Each two letters of a script without spaces, which stand for its words."""
+    return [text[at : at + 2] for at in range(len(text) - 1) if _WIDE.match(text[at])]
 
 
 def telling_words(text: str) -> list[str]:
@@ -343,13 +409,14 @@ def sentences(text: str) -> Iterator[str]:
 _THINGS = {
     word: thing
     for thing, words in (
-        ("docs", ("documentation", "doc", "readme", "documents", "document", "docs")),
+        ("docs", ("documentation", "doc", "readme", "readmes", "documents", "document", "docs")),
         ("PR", ("pull", "pr", "prs", "mr")),
         ("tests", ("test", "tests")),
         ("lint", ("lint", "linter")),
         ("branch", ("branch",)),
         ("feedback", ("comments", "comment", "feedback")),
-        ("changelog", ("changelog",)),
+        ("changelog", ("changelog", "releasenotes", "notes")),
+        ("commit", ("commit", "commits")),
         ("version", ("version",)),
         ("CI", ("ci",)),
         ("screenshot", ("screenshot", "screenshots")),
@@ -414,15 +481,20 @@ _TALKS = late_pattern(
 
 
 def asked(trace: Trace) -> Iterator[tuple[int, str, frozenset[str]]]:
-    """The short sentences of a session that ask for something, with their telling words."""
+    """The short sentences of a session that ask for something, with their telling words; those of
+    its first prompt have the turn 0."""
+    first = next((turn.number for turn in trace.turns if turn.prompt), 0)
     for said in typed(trace):
+        at = 0 if said.turn == first else said.turn
         for sentence in sentences(said.text):
             words = frozenset(content_words(sentence))
             telling = {word for word in words if not _APPROVAL.match(word)}
             if sentence.endswith("?") or _TALKS.match(sentence):
                 continue
+            if sentence.startswith("/") and len(words) <= _FEWEST_WORDS:
+                continue  # a command of the host
             if _FEWEST_WORDS <= len(telling) <= _MOST_WORDS:
-                yield said.turn, sentence, words
+                yield at, sentence, words
 
 
 def requests(trace: Trace) -> list[Request]:
@@ -435,20 +507,60 @@ def requests(trace: Trace) -> list[Request]:
                 known = _VERBS.get(asks[1].casefold())
                 if known is None or _UNASKED.search(sentence[: asks.start(1)]):
                     continue
-                words = [word.partition(".")[0] for word in _WORDS.findall(asks[2].casefold())]
+                words = _WORDS.findall(asks[2])
                 thing = _thing(words[:_NEAR])
-                if not thing and words[:1] and words[0] in _IT:
+                if not thing and words[:1] and words[0].casefold() in _IT:
                     thing = _thing(before)
                 if known == "review" and not thing and telling_words(" ".join(words[:_NEAR])):
                     continue  # something else than what was done
+                if known == "merge" and any(_FILES.search(word) for word in words[:3]):
+                    continue  # no branch
+                known = "commit" if thing == "commit" and known in _MAKES else known
                 found.append(Request(said.turn, sentence, known, _meant_thing(known, thing)))
-            before = [word.partition(".")[0] for word in _WORDS.findall(sentence.casefold())]
+            if _SPLIT.search(sentence):
+                found.append(Request(said.turn, sentence, "split", "commits"))
+            if len(sentence) <= _SHORT and not _LEAVES.search(sentence):
+                found += [
+                    Request(said.turn, sentence, verb, "")
+                    for verb, words_for in _ABROAD.items() if words_for.search(sentence)
+                ]  # fmt: skip
+            before = _WORDS.findall(sentence)
     return found
 
 
-_UNASKED = late_pattern(rf"\b{_NOT}\s+(?:just\s+)?$", re.IGNORECASE)
+_UNASKED = late_pattern(
+    rf"\b{_NOT}\s+(?:just\s+)?$|\bi(?:['’]ll|\s+will|['’]m\s+going\s+to)\b[^,;]*$", re.IGNORECASE
+)
+_FILES = late_pattern(r"[/.]|^(?:files?|both|schemas?|tables?|sections?|cells?)$", re.IGNORECASE)
 _IT = frozenset({"it", "this", "that", "these", "those", "them"})
 
 
+_MAKES = ("create", "write", "add")
+_SPLIT = late_pattern(
+    r"\b(?:separate|distinct|different|meaningful|logical|atomic|individual|several|\d)\s+commits\b"
+    r"|\b(?:divide|split|group)\b[^.?!]*\bcommits?\b|\bcommits?\s+(?:by|per)\s+\w",
+    re.IGNORECASE,
+)
+_SHORT = 60
+_ABROAD = {
+    "commit": late_pattern(
+        r"コミット|提交|커밋|(?i:\bза?коммить?\w*|\bcommite[nr]?\b|\bcomm?ita\b)"
+    ),
+    "push": late_pattern(r"プッシュ|推送|푸시|(?i:\bза?пуш\w*)"),
+    "merge": late_pattern(r"マージ|合并|머지|(?i:\bс?мерж\w*)"),
+}
+"""What is asked for in other languages, by the word for it."""
+_LEAVES = late_pattern(
+    r"しない|せずに|不要|不用|别|没|하지|마세요|[?？]|(?i:\bне\b|\bnão\b|\bno\b|\bnicht\b)"
+)
+_DOCUMENT = late_pattern(r"[@\w./-]*?([\w-]+\.(?:md|mdx|rst|adoc|txt))", re.IGNORECASE)
+
+
 def _thing(words: Iterable[str]) -> str:
-    return next((_THINGS[word] for word in words if word in _THINGS), "")
+    """What of `words` a request is about: a thing that many ask for, or a document by its name."""
+    for word in words:
+        if known := _THINGS.get(word.casefold().partition(".")[0]):
+            return known
+        if document := _DOCUMENT.fullmatch(word):
+            return document[1]
+    return ""

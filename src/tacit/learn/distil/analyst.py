@@ -231,7 +231,9 @@ class CountingAnalyst:
             yield Lesson(kind="avoid", text=text, about=about, quotes=(*said, quote), said=lasts)
         elif state == "failed" and run.call.kind == "shell":
             yield from self._mended(run, quote)
-        elif state == "worked" and ended_well and run.work and about not in EVERYBODYS_CHECKS:
+        elif (
+            state == "worked" and ended_well and run.work and not EVERYBODYS_CHECKS.fullmatch(about)
+        ):
             yield Lesson(text=f"{CHECK}{_code(about)}.", about=about, quotes=(quote,))
         for rule in dict(rules_named(run)) if run.work == "lint" else ():
             text = f"{_code(about)} objects to {_code(rule)}{RULE}"
