@@ -19,7 +19,7 @@ from bench.made_sessions import Words, write_sessions
 from bench.measure import Figure, Timing, Took, alternate, compare
 from bench.runs import Bench, note
 
-SIZES = (100, 1_000, 10_000, 30_000, 100_000)
+SIZES = (100, 1_000, 10_000, 20_000, 100_000)
 _SEED = 7
 
 

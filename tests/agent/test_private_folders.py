@@ -103,13 +103,12 @@ def test_a_project_that_is_the_home_stays_open(home: Path) -> None:
 
 
 @needs_bubblewrap
-@pytest.mark.parametrize("count", [3_000])
-def test_env_files_are_hidden_at_any_depth(box: Box, count: int) -> None:
+def test_env_files_are_hidden_at_any_depth(box: Box) -> None:
     """Neither many files nor a deep place lets one through, nor others' packages around it."""
     many = box.project / "a-many"
     many.mkdir()
-    for n in range(count):
-        os.mknod(many / f"f{n}")
+    for n in range(25_000):
+        os.mknod(f"{many}/f{n}")
     deep = box.project / "z" / Path(*["d"] * 40)
     deep.mkdir(parents=True)
     inside = box.project / "node_modules" / "x"

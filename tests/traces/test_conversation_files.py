@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import runpy
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,10 +46,12 @@ def imported(path: Path) -> list[Trace]:
         ("several.json", [{"messages": MESSAGES}, {"messages": MESSAGES}]),
         ("lines.jsonl", [{"messages": MESSAGES}, {"messages": MESSAGES}]),
         ("loose.jsonl", MESSAGES),
+        ("wrapped.jsonl", [{"type": m["role"], "message": m} for m in MESSAGES]),
+        ("wrapped.json", {"messages": [{"type": m["role"], "message": m} for m in MESSAGES]}),
     ],
 )
 def test_message_lists_in_every_wrapping(name: str, document: Any, tmp_path: Path) -> None:
-    """A list, an object, several in one file, a line each, or a message a line."""
+    """A list, an object, several in one file, a line each, a message a line, or in a record."""
     path = tmp_path / name
     if name.endswith(".jsonl"):
         path.write_text("".join(json.dumps(part) + "\n" for part in document))
@@ -203,7 +206,9 @@ WHOLE = [
     Form("anthropic.jsonl", "openai", "anthropic#at0", 0, attachments=1),
     Form("sharegpt.jsonl", "sharegpt", "sharegpt#at0", 0),
     Form("atif-1.5.json", "atif"),
+    Form("bedrock.jsonl", "openai", "bedrock#at0", 0, attachments=1),
     Form("tau2-bench.json", "tau-bench", "sim-1", verdict="reward: 1"),
+    Form("tau-bench-react.json", "tau-bench", "tau-bench-react#doc0", 0, "reward: 1"),
     Form("openhands-0.json", "openhands", "openhands-0#doc0", 0, attachments=1),
     Form("openhands-1.jsonl", "openhands", "openhands-1#all", 0),
     Form("openhands-results.jsonl", "openhands", "demo__demo-1", 40, "resolved: true", 1),
@@ -213,7 +218,9 @@ WHOLE = [
     Form("otel-openllmetry.jsonl", "otel"),
     Form("openinference.jsonl", "openinference"),
     Form("phoenix.json", "openinference"),
+    Form("spans-nested.json", "openinference"),
     Form("langfuse-api.json", "langfuse", verdict="correctness: false"),
+    Form("langfuse-traces.json", "langfuse", verdict="correctness: false"),
     Form("langfuse-blob/observations_v2", "langfuse", verdict="correctness: true"),
     Form("langsmith.jsonl", "langsmith"),
 ]
@@ -224,7 +231,7 @@ def test_every_form_tells_the_same_session(form: Form) -> None:
     """Prompts, answers, calls with their results, failures, tokens, verdict; nothing told twice."""
     (trace,) = imported(FORMS / form.file)
     assert (trace.host, trace.session) == (form.host, form.session)
-    shown = tuple(p.replace("[image]", "").replace("[document]", "").strip() for p in trace.prompts)
+    shown = tuple(re.sub(r"\[\w+\]", "", p).strip() for p in trace.prompts)
     assert shown == PROMPTS
     assert trace.texts == ("I build.", "It is built: dist/demo.whl.", "With clang, then.")
     assert [(c.kind, c.arguments["command"], c.failed) for c in trace.calls] == [
@@ -250,7 +257,7 @@ def test_a_form_is_known_by_content_alone(form: Form, tmp_path: Path) -> None:
 
 GIVEN_TOOLS = (
     "langsmith.jsonl", "openai.jsonl", "openinference.jsonl", "otel-openllmetry.jsonl",
-    "phoenix.json",
+    "phoenix.json", "spans-nested.json",
 )  # fmt: skip
 
 
@@ -315,6 +322,43 @@ def test_mini_swe_agent_as_it_writes(name: str) -> None:
     assert trace.skipped == {}
 
 
+def test_an_answer_without_a_call_is_no_reason_to_prompt(tmp_path: Path) -> None:
+    """mini-swe-agent tells the model in the user's place that it may not answer so."""
+    run = json.loads((FORMS / "mini-swe-agent-toolcalls.traj.json").read_text())
+    refusals = [
+        {"role": "assistant", "content": "Done, I think."},
+        {"role": "user", "content": "No tool call.", "extra": {"interrupt_type": "FormatError"}},
+        {"role": "user", "content": "Go on.", "extra": {"interrupt_type": "UserInterruption"}},
+    ]
+    (tmp_path / "x.traj.json").write_text(
+        json.dumps(run | {"messages": run["messages"] + refusals})
+    )
+    (trace,) = imported(tmp_path / "x.traj.json")
+    assert trace.prompts == ("Build the package.", "Go on.")
+    assert Told("No tool call.", "system") in trace.turns[0].steps
+
+
+def test_one_trace_of_langfuse_is_not_taken_for_claude_code(tmp_path: Path) -> None:
+    """The API gives a trace with its observations, which have a session and need no trace's id."""
+    page = json.loads((FORMS / "langfuse-traces.json").read_text())
+    for name, found in (("one.json", page["data"][0]), ("line.jsonl", page["data"][0])):
+        (tmp_path / name).write_text(json.dumps(found))
+        (trace,) = imported(tmp_path / name)
+        assert (trace.host, trace.session, trace.prompts[0]) == ("langfuse", "conv-1", PROMPTS[0])
+    blob = json.loads((FORMS / "langfuse-api.json").read_text())[0]["observations"]
+    lines = [json.dumps(one | {"sessionId": "conv-1"}) + "\n" for one in blob]
+    (tmp_path / "blob.jsonl").write_text("".join(lines))
+    assert [s.host for s in host_registry.recognise(str(tmp_path / "blob.jsonl"))] == ["langfuse"]
+
+
+def test_what_is_no_message_is_counted(tmp_path: Path) -> None:
+    """A line that says nothing, and a call without a name."""
+    lines = [*MESSAGES, {"type": "progress"}, {"role": "assistant", "tool_calls": [{"id": "9"}]}]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (trace,) = imported(tmp_path / "x.jsonl")
+    assert (len(trace.calls), trace.skipped) == (2, {"unknown-record": 2})
+
+
 def test_rewards_and_reports_become_outcomes(tmp_path: Path) -> None:
     """A reward in the file, a report beside the runs, and Harbor's folder of a trial."""
     shutil.copytree(FORMS / "swe-agent", tmp_path / "swe")
@@ -334,24 +378,30 @@ def test_rewards_and_reports_become_outcomes(tmp_path: Path) -> None:
     assert trace_outcome(harbor).evidence == "reward: 0"
 
 
-def _counted(file: Path) -> tuple[int, int]:
-    """How many prompts and calls a chat file holds, by another parse than the readers'."""
-    text = file.read_text()
-    documents = [json.loads(line) for line in text.splitlines()] if file.suffix == ".jsonl" else []
-    prompts = calls = 0
-    for document in documents or json.loads(text):
-        for message in document.get("messages") or document.get("traj"):
-            content = message["content"]
-            blocks = content if isinstance(content, list) else []
-            kinds = [block["type"] for block in blocks]
-            prompts += message["role"] == "user" and "tool_result" not in kinds
-            calls += kinds.count("tool_use") + len(message.get("tool_calls") or ())
-    return prompts, calls
+OTHER = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "count_traces.py"))
+"""A walk over the JSON that shares nothing with the readers."""
+WALKED = {
+    "atif-1.5.json": "atif", "atif-1.8.json": "atif", "sharegpt.jsonl": "sharegpt",
+    "openai.jsonl": "openai", "anthropic.jsonl": "openai", "bedrock.jsonl": "openai",
+    "tau-bench.json": "tau-bench", "tau2-bench.json": "tau-bench",
+    "tau-bench-react.json": "tau-bench", "openhands-0.json": "openhands",
+    "openhands-1.jsonl": "openhands", "openhands-results.jsonl": "openhands",
+    "mini-swe-agent-text.traj.json": "swe-agent", "swe-agent/demo__demo-1.traj": "swe-agent",
+    "mini-swe-agent-toolcalls.traj.json": "swe-agent",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["openai.jsonl", "anthropic.jsonl", "tau-bench.json"])
-def test_counts_are_those_of_another_parse(name: str, tmp_path: Path) -> None:
-    """Many conversations in one file: as many prompts and calls as counting the JSON gives."""
+@pytest.mark.parametrize(("name", "form"), WALKED.items())
+def test_counts_are_those_of_another_parse(name: str, form: str) -> None:
+    """As many prompts and calls as counting the JSON gives."""
+    read = OTHER["read_counts"](imported(FORMS / name))
+    assert read == OTHER["walked_counts"](form, FORMS / name)
+    assert min(read) > 0
+
+
+@pytest.mark.parametrize("name", ["openai.jsonl", "tau-bench.json"])
+def test_every_conversation_of_a_file_is_a_session(name: str, tmp_path: Path) -> None:
+    """Lines, and the items of one list."""
     file = tmp_path / name
     if name.endswith(".jsonl"):
         file.write_text((FORMS / name).read_text() * 50)
@@ -359,8 +409,7 @@ def test_counts_are_those_of_another_parse(name: str, tmp_path: Path) -> None:
         file.write_text(json.dumps(json.loads((FORMS / name).read_text()) * 50))
     traces = imported(file)
     assert len({trace.session for trace in traces}) == (50 if name.endswith("l") else 100)
-    found = sum(len(t.prompts) for t in traces), sum(len(t.calls) for t in traces)
-    assert found == _counted(file)
+    assert OTHER["read_counts"](traces) == OTHER["walked_counts"](WALKED[name], file)
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
@@ -383,8 +432,9 @@ def _commands(file: Path) -> set[str]:
         for value in _objects(json.loads(line)):
             found |= {value["command"]} if isinstance(value.get("command"), str) else set()
             found |= {value["action"]} if isinstance(value.get("action"), str) else set()
-            if value.get("from") == "gpt":
-                found |= set(re.findall(r'"command": "(.*?)"', value["value"]))
+            words = value.get("value") or value.get("content")
+            if isinstance(words, str):
+                found |= set(re.findall(r'"command": "(.*?)"', words))
     return {command for command in found if command.startswith("make")}
 
 
@@ -423,14 +473,16 @@ def test_an_id_that_is_used_again_is_another_call(tmp_path: Path) -> None:
 
 
 def test_files_of_no_known_form_are_named(tmp_path: Path) -> None:
-    """JSON that nobody claims is told of; what is no JSON is nobody's business."""
+    """JSON that nobody claims, or that is broken, is told of; what is none is nobody's business."""
     (tmp_path / "other.json").write_text('{"some": "thing"}')
+    (tmp_path / "cut.json").write_text('[{"messages": [{"role":')
+    (tmp_path / "setup.cfg").write_text("[section]")
     (tmp_path / "notes.txt").write_text("words")
     shutil.copy(FORMS / "openai.jsonl", tmp_path)
     unknown: list[str] = []
     found = host_registry.recognise(str(tmp_path), unknown.append)
     assert [source.host for source in found] == ["openai"]
-    assert [Path(file).name for file in unknown] == ["other.json"]
+    assert [Path(file).name for file in unknown] == ["cut.json", "other.json"]
 
 
 def test_a_session_of_the_hubs_form(tmp_path: Path) -> None:

@@ -7,11 +7,16 @@ from typing import Any
 import pytest
 import trace_samples
 
+from tacit.base.errors import NotFound
 from tacit.testing import HOST_CHECKS, HostCase
+from tacit.traces import host as host_module
 from tacit.traces import host_folders, host_registry
 from tacit.traces.assembler import Reading, read_trace
 from tacit.traces.host import Source
+from tacit.traces.hosts import codex as codex_module
+from tacit.traces.store import Store
 from tacit.traces.trace import REFUSED, Told, Trace
+from tacit.work import intake
 
 
 @pytest.mark.parametrize("check", HOST_CHECKS, ids=lambda check: check.__name__)
@@ -356,3 +361,55 @@ def test_a_huge_file_without_a_line_end_is_no_matter(tmp_path: Path) -> None:
     trace = read_trace(host_registry.get("pi"), Source("pi", str(path)))
     assert len(trace.prompts) == 2
     assert trace.skipped == {"too-long": 1}
+
+
+def packed(file: Path) -> Path:
+    """A session of Codex, compressed as it does that."""
+    zstd = pytest.importorskip("backports.zstd")
+    made = file.with_name(file.name + ".zst")
+    made.write_bytes(zstd.compress(file.read_bytes(), 3))
+    return made
+
+
+def test_a_session_that_codex_compressed_is_the_same(tmp_path: Path, monkeypatch: Any) -> None:
+    """Found and read like the plain one, which counts while there are both; stored once."""
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    day = tmp_path / "codex/sessions/2026/11/15"
+    day.mkdir(parents=True)
+    plain = trace_samples.copy_of("codex", day)
+    host = host_registry.get("codex")
+    with Store.open(str(tmp_path / "x.db")) as store:
+        (source,) = host.find()
+        first, whole = store.take_in(host, source), read_trace(host, source)
+        compressed = packed(plain)
+        assert [s.path for s in host.find()] == [str(plain)]
+        plain.unlink()
+        (source,) = host.find()
+        again = store.take_in(host, source)
+        assert (first.status, again.status) == ("new", "unchanged")
+        assert len(store.sessions()) == 1
+    assert (source.path, read_trace(host, source).turns) == (str(compressed), whole.turns)
+    assert [s.host for s in host_registry.recognise(str(tmp_path / "codex"))] == ["codex"]
+    assert host.given(source).system
+
+
+def test_a_compressed_session_that_cannot_be_read(tmp_path: Path, monkeypatch: Any) -> None:
+    """One that is damaged is counted; without the library, doctor says what to install."""
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    day = tmp_path / "codex/sessions/2026/11/15"
+    day.mkdir(parents=True)
+    compressed = packed(trace_samples.copy_of("codex", day))
+    host = host_registry.get("codex")
+    compressed.with_suffix("").unlink()
+    compressed.write_bytes(compressed.read_bytes()[:300])
+    (source,) = host.find()
+    assert read_trace(host, source).skipped == {"unreadable": 1}
+    assert host_registry.recognise(str(compressed)) == []
+    for module in (host_module, codex_module, intake):
+        monkeypatch.setattr(module, "zstd_file", lambda: None)
+    assert list(host.find()) == []
+    assert "1 session cannot be read: it is compressed" in host.fault()
+    with pytest.raises(NotFound, match="no session") as error:
+        intake.sources(str(compressed))
+    assert "zstdcat" in error.value.hint
+    assert "tacit[zstd]" in error.value.hint

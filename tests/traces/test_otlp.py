@@ -2,8 +2,10 @@
 
 import base64
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
+import pytest
 
 from tacit.traces.otlp import RawSpan, attributes_of, flat_form, raw_spans, unflatten
 
@@ -37,6 +39,31 @@ def test_a_span_by_itself_is_the_same_span() -> None:
     span = RawSpan("t", "s", "p", "chat", at, at, {"a.b": [1, {"c": 2}]}, events, "broke")
     (made,) = raw_spans(msgspec.json.decode(msgspec.json.encode(flat_form(span))))
     assert made == span
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        {"traceId": "t", "spanId": "s", "parentSpanId": "p", "name": "chat",
+         "startTimeUnixNano": "1794700800000000000", "attributes": SPAN["attributes"],
+         "status": {"code": 2, "message": "broke"}},
+        {"trace_id": "t", "span_id": "s", "parent_span_id": "p", "name": "chat",
+         "start_time": 1794700800000000000, "attributes": {"n": 7},
+         "status": {"code": "ERROR", "message": "broke"}},
+        {"trace_id": "t", "span_id": "s", "parent_id": "p", "name": "chat",
+         "start_time": "2026-11-15T00:00:00Z", "attributes": {"n": 7},
+         "status_code": "ERROR", "status_message": "broke"},
+        {"trace_id": "t", "span_id": "s", "parent_span_id": "p", "span_name": "chat",
+         "timestamp": "2026-11-15T00:00:00Z", "span_attributes": {"n": 7}, "span_kind": "Internal",
+         "status_code": "Error", "status_message": "broke"},
+    ],
+)  # fmt: skip
+def test_a_span_by_itself_has_many_names(span: dict[str, Any]) -> None:
+    """As tools write spans to files: ids at the top, and names by this or that habit."""
+    (made, child) = raw_spans(span | {"child_spans": [span | {"span_id": "c", "spanId": "c"}]})
+    at = datetime(2026, 11, 15, tzinfo=UTC)
+    assert made == RawSpan("t", "s", "p", "chat", at, None, {"n": 7}, [], "broke")
+    assert child.id == "c"
 
 
 def test_values_of_every_type_and_names_with_numbers() -> None:

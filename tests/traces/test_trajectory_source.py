@@ -1,7 +1,9 @@
 """Stored sessions as trajectories: which are chosen, and what is looked up for each."""
 
+import io
 import json
 import shutil
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,10 +15,16 @@ from tacit.traces import host_registry
 from tacit.traces.copied_turns import CopiedTurns
 from tacit.traces.hosts.tacit import SessionWriter
 from tacit.traces.skill_uses import prepare_use_tables
-from tacit.traces.store import Store
+from tacit.traces.store import Store, forget_sessions
 from tacit.traces.trace import Told, Trace
 from tacit.traces.trajectory import Trajectory
-from tacit.traces.trajectory_source import Choice, TrajectorySource, chosen_sessions
+from tacit.traces.trajectory_source import (
+    Choice,
+    TrajectorySource,
+    chosen_sessions,
+    redact_given,
+)
+from tacit.work.intake import piped_file, take_in
 
 TOKEN = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
@@ -162,3 +170,32 @@ def test_our_own_chat_says_what_the_model_was_given(store: Store) -> None:
         store.take_in_own()
         given = load(store, "tacit:20261101-090000-aaaa")[0].given
     assert given.system.startswith("You are Tacit. [redacted")
+
+
+def test_what_the_model_was_given_outlives_a_file_that_was_handed_in(home: Path) -> None:
+    """As from standard input: without secrets, by later rules too, and gone with the session."""
+    line = {
+        "id": "x",
+        "messages": [
+            {"role": "system", "content": f"You are terse. {TOKEN}"},
+            {"role": "user", "content": "Hi."},
+            {"role": "assistant", "content": "Hello."},
+        ],
+        "tools": [{"type": "function", "function": {"name": "bash"}}],
+    }
+    with Store.open() as store:
+        with piped_file(io.BytesIO(json.dumps(line).encode())) as path:
+            (taken,) = take_in(store, host_registry.recognise(path))
+        assert taken.counts == {"new": 1}
+        given = load(store, "openai:x")[0].given
+        assert given.system.startswith("You are terse. [")
+        assert TOKEN not in given.system
+        assert [tool["function"]["name"] for tool in given.tools] == ["bash"]
+        outdated = zlib.compress(msgspec.json.encode(msgspec.structs.replace(given, system=TOKEN)))
+        store.connection.execute("UPDATE given SET rules = 0, body = ?", (outdated,))
+        redact_given(store)
+        kept = store.connection.execute("SELECT rules, body FROM given").fetchone()
+        assert kept["rules"] > 0
+        assert TOKEN.encode() not in zlib.decompress(kept["body"])
+        forget_sessions(store, session="openai:x")
+        assert store.connection.execute("SELECT count(*) FROM given").fetchone()[0] == 0

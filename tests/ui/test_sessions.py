@@ -103,7 +103,10 @@ def test_sessions_come_in_on_standard_input(home: Path) -> None:
         (row,) = answer("import", "-", given=data)["hosts"]
         assert (row["host"], row["counts"], row["skipped"]) == ("openai", {status: 1}, lost)
     assert len(answer("sessions")["sessions"]) == 1
-    for data, said in ((b"{}", "no session of a known form came in"), (b"", "nothing came in")):
+    for data, said in (
+        (b"{}", "standard input: its records"),
+        (b"", "standard input: it is empty"),
+    ):
         done = tacit("import", "-", given=data)
         assert (done.returncode, said in done.stderr) == (3, True)
 

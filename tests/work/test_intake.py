@@ -1,10 +1,14 @@
 """Taking sessions in from every host on the machine, and from files."""
 
+import errno
+import gzip
 import json
+import os
 import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from msgspec.structs import replace
@@ -13,11 +17,13 @@ from tacit.base.errors import NotFound
 from tacit.base.event_bus import bus
 from tacit.base.setting_sections import TraceSettings
 from tacit.testing.sample_sessions import made
+from tacit.traces import host_registry
 from tacit.traces.store import Store, forget_sessions
 from tacit.work import intake
 from tacit.work.intake import (
     SessionStored,
     find_source,
+    is_pipe,
     keep_to_limits,
     open_store,
     sources,
@@ -219,3 +225,46 @@ def test_checkouts_of_one_repository_are_one_project(home: Path, store: Store) -
     assert found == {"s0": str(main), "s1": str(main / "sub"), "s2": str(main)}
     for asked in (main, linked):
         assert len(store.sessions(project=str(asked))) == 3
+
+
+@pytest.mark.parametrize(
+    ("data", "why", "hint"),
+    [
+        (b"", "it is empty", "tacit import --help"),
+        (b"hello", "it is not JSON", "tacit import --help"),
+        (b'{"messages": [{"role":', "its JSON is broken", "check it"),
+        (b'{"a": 1}', "its records are of another form", "tacit import --help"),
+        (gzip.compress(b"{}"), "it is compressed", "zcat"),
+    ],
+)
+def test_a_file_that_nobody_reads(data: bytes, why: str, hint: str, tmp_path: Path) -> None:
+    """The file, the cause and what to do."""
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(NotFound) as error:
+        sources(str(tmp_path / "x"))
+    assert f"{tmp_path / 'x'}: {why}" in error.value.message
+    assert hint in error.value.hint
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said, and not taken for a file of another form; nor is an empty folder."""
+    (tmp_path / "x").write_text("{}")
+
+    def refused(path: str) -> NoReturn:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr(intake, "open_as_it_is", refused)
+    with pytest.raises(NotFound, match=r"cannot be read \(Permission denied\)"):
+        sources(str(tmp_path / "x"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NotFound, match="no file there has one"):
+        sources(str(tmp_path / "empty"))
+
+
+def test_a_pipe_is_not_waited_for_while_looking(tmp_path: Path) -> None:
+    """A pipe by name is read like standard input, by whoever asks for that, and by nobody else."""
+    os.mkfifo(tmp_path / "pipe")
+    assert is_pipe("-")
+    assert is_pipe(str(tmp_path / "pipe"))
+    assert not is_pipe(str(tmp_path))
+    assert host_registry.recognise(str(tmp_path / "pipe")) == []

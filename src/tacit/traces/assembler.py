@@ -322,7 +322,8 @@ class Assembler:
 
     def passed(self, reason: str, times: int = 1) -> None:
         """Something was passed over; see `trace.REASONS`."""
-        self._skipped[reason] = self._skipped.get(reason, 0) + times
+        if times:
+            self._skipped[reason] = self._skipped.get(reason, 0) + times
 
     # What the reader asks.
 

@@ -1,8 +1,8 @@
 """One message of a conversation, whatever API or library wrote it, and what it tells an Assembler.
 
-Reads the messages of OpenAI (chat and responses), Anthropic, Gemini, LangChain, the Vercel AI SDK
-and OpenTelemetry, alone, in lists, and in the wrappings of requests and answers. Nothing here
-raises. What a file of them looks like is left to its reader.
+Reads the messages of OpenAI (chat and responses), Anthropic, Gemini, Bedrock, LangChain, Vercel's
+AI SDK and OpenTelemetry, alone, in lists, and in the wrappings of requests and answers. Nothing
+here raises. What a file of them looks like is left to its reader.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ _WRAPPED = (
     "query", "answer", "response", "result", "text", "args",
 )  # fmt: skip
 """Where a request or an answer holds its messages; the first that is there counts."""
-_INNER = ("function", "functionCall", "function_call")
+_INNER = ("function", "functionCall", "function_call", "toolUse")
 _DEEPEST = 8
 _MOST_OPEN = 64
 
@@ -258,6 +258,7 @@ def _take_calls(value: dict[str, Any], made: Message) -> None:
         if calls:
             known = {call.id for call in made.calls if call.id}
             found = [_call(values.mapping(call)) for call in calls]
+            made.unknown += sum(not call.name for call in found)
             made.calls += [c for c in found if c.name and (not c.id or c.id not in known)]
             return
 
@@ -291,17 +292,19 @@ def _take(part: Any, made: Message) -> None:
 
 
 def _kind(part: dict[str, Any]) -> str:
-    """The kind of a part, also where it has no field for that (Gemini, Vercel)."""
+    """The kind of a part, also where it has no field for that (Gemini, Bedrock, Vercel)."""
     kind = values.string(part.get("type")).lower().replace("_", "-")
     if kind == "function" and "function" in part:
         return "tool-call"
     if not kind:
-        if part.keys() & {"functionCall", "function_call", "toolName"}:
+        if part.keys() & {"functionCall", "function_call", "toolName", "toolUse"}:
             return "tool-call"
-        if "functionResponse" in part or "function_response" in part:
+        if part.keys() & {"functionResponse", "function_response", "toolResult"}:
             return "function-response"
-        if "inlineData" in part or "inline_data" in part or "fileData" in part:
+        if part.keys() & {"inlineData", "inline_data", "fileData", "image", "video", "document"}:
             return "file"
+        if "reasoningContent" in part:
+            return "reasoning"
     return kind
 
 
@@ -323,19 +326,20 @@ def _call(part: dict[str, Any]) -> Call:
     inner = next((part[k] for k in _INNER if isinstance(part.get(k), dict)), part)
     if isinstance(part.get("value"), str):  # LLaMA-Factory
         inner = values.mapping(values.decoded_json(part["value"])) or inner
-    call_id = _first(part, "id", "call_id", "toolCallId", "tool_call_id") or inner.get("id")
+    call_id = _first(part, "id", "call_id", "toolCallId", "tool_call_id")
+    call_id = call_id or _first(inner, "id", "toolUseId")
     if part.get("type") in ("function_call", "custom_tool_call"):
         call_id = part.get("call_id") or call_id  # `id` is the item's own there
     given = next(
         (inner[k] for k in ("arguments", "args", "input", "parameters") if k in inner), None
     )
-    name = _first(inner, "name", "toolName", "tool_name")
+    name = _first(inner, "name", "toolName", "tool_name", "tool")
     return Call(values.string(call_id), values.string(name), given)
 
 
 def _result(part: dict[str, Any]) -> Result:
     inner = part
-    for key in ("functionResponse", "function_response"):
+    for key in ("functionResponse", "function_response", "toolResult"):
         inner = values.mapping(part.get(key)) or inner
     keys = ("content", "response", "result", "output")
     content = next((inner[key] for key in keys if key in inner), None)
@@ -344,12 +348,11 @@ def _result(part: dict[str, Any]) -> Result:
     if isinstance(content, dict):
         content = as_json(content)
     text, failed, error = stated_outcome(content)
-    wrong = part.get("is_error") is True or part.get("isError") is True
+    wrong = True in (part.get("is_error"), part.get("isError")) or inner.get("status") == "error"
     call_id = _first(part, "tool_use_id", "tool_call_id", "call_id", "toolCallId", "id")
     name = _first(inner, "name", "toolName")
-    return Result(
-        values.string(call_id or inner.get("id")), text, failed or wrong, error, values.string(name)
-    )
+    call_id = values.string(call_id or _first(inner, "id", "toolUseId"))
+    return Result(call_id, text, failed or wrong, error, values.string(name))
 
 
 def _first(value: dict[str, Any], *names: str) -> Any:

@@ -7,6 +7,7 @@ what is too long or broken is counted. What a record means is the reader's busin
 """
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -18,10 +19,12 @@ import msgspec
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.host import (
+    ZSTD,
     Host,
     Source,
     file_stamp,
     ignore,
+    open_as_it_is,
     open_regular,
     plain_files,
     repair_text,
@@ -220,6 +223,18 @@ def _layout(group: Grouping, path: str, stamp: str) -> Layout:
     return Layout(sessions, header, dict(skipped), joined)
 
 
+_JSON = re.compile(rb"[\xef\xbb\xbf\s\0]*(?:\{\s*\"|\[\s*\{)")
+
+
+def looks_like_records(path: str) -> bool:
+    """Whether a file begins like JSON objects, whole or not."""
+    try:
+        with open_as_it_is(path) as file:
+            return _JSON.match(file.read(4096)) is not None
+    except OSError:
+        return False
+
+
 def first_records(path: str) -> tuple[Any, ...]:
     """The first records of a file that may hold conversations; none where it cannot."""
     return _first_records(path, file_stamp(path))
@@ -228,6 +243,8 @@ def first_records(path: str) -> tuple[Any, ...]:
 @lru_cache(maxsize=2)
 def _first_records(path: str, stamp: str) -> tuple[Any, ...]:
     """The same, of a file that is as `stamp` says: every reader asks for them."""
+    if path.endswith(ZSTD):  # sessions are read from their places, and there are none
+        return ()
     try:
         with open_regular(path) as file:
             head = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n\0")
@@ -284,7 +301,8 @@ def _of_document(data: bytes, header: dict[str, Any]) -> list[Record]:
     members = _members(body)
     name = next((name for name in _LISTS if bytes(members.get(name, b""))[:1] == b"["), "")
     inner = _items(bytes(members[name])) if name else []
-    if not inner or bytes(inner[0])[:1] != b"{" or "trace" in members:
+    one_trace = "trace" in members or (name == "observations" and "id" in members)
+    if not inner or bytes(inner[0])[:1] != b"{" or one_trace:
         return [Record(start, len(body), body)]
     for key, value in members.items():
         if key != name and len(raw := bytes(value)) <= _HEADER:

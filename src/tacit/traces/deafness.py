@@ -163,7 +163,7 @@ def check_deafness() -> list[Finding]:
 
 
 def _findings(found: list[Deafness]) -> list[Finding]:
-    fix = "update Tacit, then have what was lost read: tacit import"
+    fix = "mend that, or update Tacit; then have what was lost read: tacit import"
     return [Finding("deaf", one.explain(), fix) for one in found]
 
 

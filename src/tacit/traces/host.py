@@ -14,10 +14,12 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from contextlib import suppress
+from functools import cache, lru_cache
+from importlib import import_module
 from itertools import islice
 from json import JSONDecodeError, loads
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -39,7 +41,21 @@ Passed = Callable[[str], None]
 
 
 def open_regular(path: str) -> BinaryIO:
-    """Open the file at `path` for reading; pipes and devices are refused without waiting."""
+    """Open the file at `path` for reading; pipes and devices are refused without waiting.
+
+    One called `.zst` is unpacked on the way: its places are those of what it holds.
+    """
+    file = open_as_it_is(path)
+    if not path.endswith(ZSTD):
+        return file
+    file.close()
+    if (unpacked := zstd_file()) is None:
+        raise OSError(errno.ENOTSUP, NEEDS_ZSTD, path)
+    return cast("BinaryIO", unpacked(path))
+
+
+def open_as_it_is(path: str) -> BinaryIO:
+    """The same, and never unpacked."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -47,13 +63,37 @@ def open_regular(path: str) -> BinaryIO:
     return os.fdopen(descriptor, "rb", buffering=0)
 
 
-def is_gzip(path: str) -> bool:
-    """Whether a file is compressed, so that nothing in it can be found at a place."""
+ZSTD = ".zst"
+NEEDS_ZSTD = "it is compressed, and reading that needs: pip install 'tacit[zstd]'"
+
+
+@cache
+def zstd_file() -> type[Any] | None:
+    """A file that is unpacked as it is read, damage being an `OSError`; None: not installed."""
+    for name in ("compression.zstd", "backports.zstd"):  # the first is a part of Python 3.14
+        with suppress(ImportError):
+            zstd = import_module(name)
+            break
+    else:
+        return None
+
+    class Unpacked(zstd.ZstdFile):  # type: ignore[misc, name-defined]
+        def read(self, size: int = -1) -> bytes:
+            try:
+                return bytes(super().read(size))
+            except (zstd.ZstdError, EOFError) as error:
+                raise OSError(errno.EIO, f"damaged: {error}") from error
+
+    return Unpacked
+
+
+def unpacking_program(path: str) -> str:
+    """What unpacks the compressed file at `path`; empty where it is not compressed."""
     try:
-        with open_regular(path) as file:
-            return file.read(2) == b"\x1f\x8b"
+        with open_as_it_is(path) as file:
+            return {b"\x1f\x8b": "zcat", b"\x28\xb5": "zstdcat"}.get(file.read(2), "")
     except OSError:
-        return False
+        return ""
 
 
 def split_lines(file: BinaryIO, start: int, passed: Passed) -> Iterator[tuple[int, bytes, bool]]:
@@ -298,7 +338,7 @@ class Host:
 
     def session_of(self, transcript: str) -> str:
         """The session's id by the name of its file."""
-        return os.path.basename(transcript).rpartition(".")[0]
+        return os.path.basename(transcript).removesuffix(ZSTD).rpartition(".")[0]
 
     def folders(self) -> HostFolders:
         """Its skill folders and files of keys, without the rest of it.
@@ -334,7 +374,7 @@ class Host:
         raise NotImplementedError
 
     def fault(self) -> str:
-        """What keeps all its sessions from being read, in words; empty: nothing."""
+        """What keeps its sessions, or some, from being read, in words; empty: nothing."""
         return ""
 
     def helpers(self, source: Source) -> Iterator[Source]:

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from tacit.base.errors import NotFound
 from tacit.traces import hosts
-from tacit.traces.conversation_files import ConversationFiles, first_records
-from tacit.traces.host import Host, JsonlHost, Source, is_gzip, plain_files
+from tacit.traces.conversation_files import ConversationFiles, looks_like_records
+from tacit.traces.host import Host, JsonlHost, Source, plain_files, unpacking_program
 from tacit.traces.host_folders import HostFolders
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def recognise(path: str, unknown: Callable[[str], None] = lambda file: None) -> 
             continue
         mine = next((some for host in by_file if (some := list(host.inside(file)))), [])
         found += mine
-        if not mine and (first_records(file) or is_gzip(file)):
+        if not mine and (looks_like_records(file) or unpacking_program(file)):
             unknown(file)
     return [source if _is_kept(source) else replace(source, handed=True) for source in found]
 

@@ -15,6 +15,8 @@ import msgspec
 from tacit.traces import values
 
 _DEEPEST = 12
+_NESTED = 200
+"""How far spans that hold others are followed."""
 
 
 class RawSpan(msgspec.Struct):
@@ -42,11 +44,20 @@ def is_otlp(record: Any) -> bool:
 def is_flat(record: Any) -> bool:
     """Whether `record` is one span by itself."""
     span = values.mapping(record)
-    context = values.mapping(span.get("context"))
-    named = "trace_id" in context or "context.trace_id" in span
-    return named and ("attributes" in span or any(key.startswith("attributes.") for key in span))
+    told = values.mapping(span.get("context")) | span
+    if values.either(told, *_TRACE) is None or values.either(told, *_ID) is None:
+        return False
+    return bool(span.keys() & set(_ATTRIBUTES)) or any(k.startswith("attributes.") for k in span)
 
 
+_TRACE = ("traceId", "trace_id", "context.trace_id")
+_ID = ("spanId", "span_id", "context.span_id")
+_PARENT = ("parentSpanId", "parent_span_id", "parent_id")
+_START = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp")
+_END = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
+_ATTRIBUTES = ("attributes", "span_attributes")
+_ROLES = ("INTERNAL", "CLIENT", "SERVER", "PRODUCER", "CONSUMER", "UNSPECIFIED")
+"""What OpenTelemetry calls the kind of a span, which is not what OpenInference calls so."""
 _SPANS = ("resourceSpans", "resource_spans")
 _LOGS = ("resourceLogs", "resource_logs")
 _SCOPES = (
@@ -58,7 +69,7 @@ _RECORDS = ("spans", "logRecords", "log_records")
 def raw_spans(record: Any) -> Iterator[RawSpan]:
     """The spans in one record of a file, or in one request."""
     if is_flat(record):
-        yield _flat(record)
+        yield from _with_children(record)
         return
     request = values.mapping(record)
     for name in (*_SPANS, *_LOGS):
@@ -76,71 +87,61 @@ def _each(value: dict[str, Any], names: tuple[str, ...]) -> Iterator[dict[str, A
         yield from values.objects(value.get(name))
 
 
+def _with_children(span: dict[str, Any], depth: int = 0) -> Iterator[RawSpan]:
+    yield _span(span)
+    for child in values.objects(span.get("child_spans")) if depth < _NESTED else ():
+        yield from _with_children(child, depth + 1)
+
+
 def _span(span: dict[str, Any]) -> RawSpan:
-    status = values.mapping(span.get("status"))
-    failed = status.get("code") in (2, "STATUS_CODE_ERROR", "ERROR")
-    events = [
-        (values.string(event.get("name")), attributes_of(event.get("attributes")))
-        for event in values.objects(span.get("events"))
-    ]
-    made = RawSpan(
-        _id(_either(span, "traceId", "trace_id")),
-        _id(_either(span, "spanId", "span_id")),
-        _id(_either(span, "parentSpanId", "parent_span_id")),
-        values.string(span.get("name")),
-        _time(_either(span, "startTimeUnixNano", "start_time_unix_nano")),
-        _time(_either(span, "endTimeUnixNano", "end_time_unix_nano")),
-        attributes_of(span.get("attributes")),
-        events,
+    """A span of OTLP, or as an SDK prints it, as Phoenix gives it, or as a row of a table."""
+    told = values.mapping(span.get("context")) | span
+    attributes = attributes_of(values.either(span, *_ATTRIBUTES))
+    for key, value in span.items():
+        if key.startswith("attributes.") and value is not None:
+            attributes |= flatten({key.removeprefix("attributes."): value})
+    kind = values.string(span.get("span_kind"))
+    if kind and not kind.upper().endswith(_ROLES):
+        attributes.setdefault("openinference.span.kind", kind)
+    state = values.mapping(span.get("status"))
+    code = (
+        values.either(state, "code", "status_code") or span.get("status_code") or span.get("status")
     )
-    made.error = _error(made, failed, values.string(status.get("message")))
+    failed = code == 2 or values.string(code).upper().endswith("ERROR")
+    message = values.either(state, "message", "description") or span.get("status_message")
+    made = RawSpan(
+        _id(values.either(told, *_TRACE)),
+        _id(values.either(told, *_ID)),
+        _id(values.either(told, *_PARENT)),
+        values.string(values.either(told, "name", "span_name")),
+        _time(values.either(told, *_START)),
+        _time(values.either(told, *_END)),
+        attributes,
+        [_event(event) for event in _each(span, ("events", "span_events"))],
+        log=span.get("log") is True,
+    )
+    made.error = _error(made, failed, values.string(message))
     return made
+
+
+def _event(event: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    told = attributes_of(event.get("attributes")) | flatten(values.mapping(event.get("body")))
+    return values.string(values.either(event, "name", "event_name")), told
 
 
 def _log(record: dict[str, Any]) -> RawSpan:
     """A log record: an event of the span that it names."""
     told = attributes_of(record.get("attributes"))
     body = plain_value(record.get("body"))
-    name = _either(record, "eventName", "event_name") or told.get("event.name")
-    at = _time(_either(record, "timeUnixNano", "time_unix_nano"))
+    name = values.either(record, "eventName", "event_name") or told.get("event.name")
+    at = _time(values.either(record, "timeUnixNano", "time_unix_nano"))
     return RawSpan(
-        _id(_either(record, "traceId", "trace_id")),
-        _id(_either(record, "spanId", "span_id")),
+        _id(values.either(record, "traceId", "trace_id")),
+        _id(values.either(record, "spanId", "span_id")),
         start=at,
         events=[(values.string(name), told | values.mapping(body))],
         log=True,
     )
-
-
-def _flat(span: dict[str, Any]) -> RawSpan:
-    """A span as the SDK prints it, or as Phoenix gives it, also as a row of a table."""
-    context = values.mapping(span.get("context"))
-    attributes = flatten(values.mapping(span.get("attributes")))
-    for key, value in span.items():
-        if key.startswith("attributes.") and value is not None:
-            attributes |= flatten({key.removeprefix("attributes."): value})
-    if kind := values.string(span.get("span_kind")):
-        attributes.setdefault("openinference.span.kind", kind)
-    status = values.mapping(span.get("status"))
-    code = status.get("status_code", span.get("status_code"))
-    told = values.string(status.get("description", span.get("status_message")))
-    events = [
-        (values.string(event.get("name")), flatten(values.mapping(event.get("attributes"))))
-        for event in values.objects(span.get("events"))
-    ]
-    made = RawSpan(
-        _id(context.get("trace_id", span.get("context.trace_id"))),
-        _id(context.get("span_id", span.get("context.span_id"))),
-        _id(span.get("parent_id")),
-        values.string(span.get("name")),
-        _time(span.get("start_time")),
-        _time(span.get("end_time")),
-        attributes,
-        events,
-        log=span.get("log") is True,
-    )
-    made.error = _error(made, code in ("ERROR", "StatusCode.ERROR"), told)
-    return made
 
 
 def flat_form(span: RawSpan) -> dict[str, Any]:
@@ -257,10 +258,6 @@ def _with_lists(value: Any) -> Any:
     if value and all(key.isdigit() and len(key) < 7 for key in value):
         return [_with_lists(value[key]) for key in sorted(value, key=int)]
     return {key: _with_lists(inner) for key, inner in value.items()}
-
-
-def _either(value: dict[str, Any], *names: str) -> Any:
-    return next((value[name] for name in names if value.get(name) is not None), None)
 
 
 def _id(value: Any) -> str:

@@ -128,6 +128,11 @@ MIGRATIONS = (
       body BLOB NOT NULL
     ) STRICT;
     """,
+    # What the model was given, of sessions whose file need not stay; see `trajectory_source.py`.
+    """
+    CREATE TABLE given (session_id INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+      rules INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
+    """,
 )
 
 SHORT_ID = 8

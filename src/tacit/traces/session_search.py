@@ -12,6 +12,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from datetime import datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -77,14 +78,15 @@ def find_hits(connection: sqlite3.Connection, sought: Sought, limit: int) -> lis
     return found
 
 
-def words_of(query: str) -> list[str]:
+@lru_cache(maxsize=16)
+def words_of(query: str) -> tuple[str, ...]:
     """The words of a query, quoted ones as one, those of a language without spaces apart."""
-    return [
+    return tuple(
         piece
         for phrase, word in _QUERY.findall(query)
         for piece in ([phrase] if phrase else _PIECE.findall(word))
         if any(c.isalnum() for c in piece)
-    ]
+    )
 
 
 def match_query(query: str, *, beginnings: bool = True) -> str:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
-from tacit.traces.host import Host, Source, ignore, plain_files
+from tacit.traces.host import Host, Source, ignore, open_as_it_is, plain_files
 
 if TYPE_CHECKING:
     from tacit.traces.assembler import Assembler
@@ -183,7 +183,7 @@ class SqliteHost(Host):
 
 def _is_sqlite(path: str) -> bool:
     try:
-        with open(path, "rb") as file:
+        with open_as_it_is(path) as file:
             return file.read(16) == b"SQLite format 3\0"
     except OSError:
         return False

@@ -100,7 +100,7 @@ class Store:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """For those that keep the store in order; see `forgetting.py`."""
+        """For those that keep the store in order, and what belongs to its sessions."""
         return self._connection
 
     # Writing.
@@ -346,8 +346,7 @@ class Store:
 
     def helpers(self, head: Head) -> list[str]:
         """The helpers' sessions of one, theirs included, the earliest first."""
-        rows = self._connection.execute(_FAMILY, {"host": head.host, "session": head.session})
-        return [f"{head.host}:{row['session']}" for row in rows]
+        return [f"{head.host}:{row['session']}" for row in self._family(head.host, head.session)]
 
     def search(
         self, query: str | Sought, *, project: str = "", limit: int = 20
@@ -389,10 +388,12 @@ class Store:
         row: sqlite3.Row = self._connection.execute(query, values).fetchone()
         return row
 
+    def _family(self, host: str, session: str) -> list[sqlite3.Row]:
+        return self._connection.execute(_FAMILY, {"host": host, "session": session}).fetchall()
+
     def _stored(self, row: sqlite3.Row) -> Stored:
         of_turns = self._rows.of_turns(row["id"])
-        own = {"host": row["host"], "session": row["session"]}
-        helpers = self._connection.execute(_FAMILY, own).fetchall()
+        helpers = self._family(row["host"], row["session"])
         return Stored(
             _head(row["head"], row["session"]),
             row["turns"],

@@ -6,6 +6,7 @@ stored with their secrets are redacted here; nothing leaves that was not.
 """
 
 import sqlite3
+import zlib
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -17,6 +18,7 @@ from tacit.traces.assembler import repository_folder
 from tacit.traces.copied_turns import CopiedTurns
 from tacit.traces.host import Source
 from tacit.traces.redaction import redacted_data, sum_counts
+from tacit.traces.session_rows import unpacked
 from tacit.traces.skill_uses import prepare_use_tables
 from tacit.traces.store import Store
 from tacit.traces.trace import Given, Head, Trace, Turn
@@ -113,26 +115,69 @@ class TrajectorySource:
         return tuple(LoadedSkill(*row) for row in rows)
 
     def _given(self, head: Head) -> Given:
-        """What the model was given, where the agent's file is still there and says it."""
+        """What the model was given: as it was kept, or as the agent's file says that is there."""
+        named = (head.host, head.session)
+        kept = self._store.connection.execute(
+            "SELECT body FROM given JOIN sessions ON id = session_id"
+            " WHERE host = ? AND session = ?",
+            named,
+        ).fetchone()
+        if kept is not None:
+            return _redacted_given(msgspec.json.decode(unpacked(kept["body"]), type=Given))
         row = self._store.connection.execute(
             "SELECT sources.host, path, key FROM sources JOIN sessions ON sessions.id = session_id"
             " WHERE sessions.host = ? AND session = ? AND path = sessions.source",
-            (head.host, head.session),
+            named,
         ).fetchone()
-        if row is None:
-            return Given()
         try:
-            found = host_registry.get(row["host"]).given(Source(*row))
+            found = host_registry.get(row["host"]).given(Source(*row)) if row else Given()
         except (NotFound, OSError, sqlite3.Error):
             return Given()
-        known = redaction.Known(redaction.rules())
-        return Given(known(found.system)[0], tuple(redacted_data(list(found.tools), known)))
+        return _redacted_given(found)
 
     def _is_redacted(self, head: Head) -> bool:
         row = self._store.connection.execute(
             "SELECT rules FROM sessions WHERE host = ? AND session = ?", (head.host, head.session)
         ).fetchone()
         return row is not None and abs(row["rules"]) >= redaction.VERSION
+
+
+def keep_given(store: Store, source: Source, session: str) -> None:
+    """Keep what the model was given in a session that was handed in: its file need not stay."""
+    try:
+        found = host_registry.get(source.host).given(source)
+    except (OSError, sqlite3.Error):
+        return
+    if found != Given():
+        head = store.find(session).head
+        _write_given(store, found, head.host, head.session)
+
+
+def redact_given(store: Store) -> None:
+    """Redact what was kept of that under fewer rules than there are today."""
+    rows = store.connection.execute(
+        "SELECT host, session, body FROM given JOIN sessions ON id = session_id"
+        " WHERE given.rules < ?",
+        (redaction.VERSION,),
+    ).fetchall()
+    for row in rows:
+        found = msgspec.json.decode(unpacked(row["body"]), type=Given)
+        _write_given(store, found, row["host"], row["session"])
+
+
+def _write_given(store: Store, given: Given, host: str, session: str) -> None:
+    body = zlib.compress(msgspec.json.encode(_redacted_given(given)), 1)
+    with store.writes.one():
+        store.connection.execute(
+            "INSERT OR REPLACE INTO given"
+            " SELECT id, ?, ? FROM sessions WHERE host = ? AND session = ?",
+            (redaction.VERSION, body, host, session),
+        )
+
+
+def _redacted_given(given: Given) -> Given:
+    known = redaction.Known(redaction.rules())
+    return Given(known(given.system)[0], tuple(redacted_data(list(given.tools), known)))
 
 
 def _redacted_turns(turns: tuple[Turn, ...]) -> tuple[tuple[Turn, ...], dict[str, int]]:

@@ -74,6 +74,14 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in items(value) if isinstance(item, dict)]
 
 
+def either(value: dict[str, Any], *names: str) -> Any:
+    """What the first of `names` holds that is there and not null."""
+    for name in names:
+        if (found := value.get(name)) is not None:
+            return found
+    return None
+
+
 def arguments(value: Any) -> dict[str, Any]:
     """The arguments of a call: an object, or the JSON of one; other text under `input`."""
     if isinstance(value, dict):
@@ -138,7 +146,12 @@ def count(value: Any) -> int:
 
 
 def amount(value: Any) -> float | None:
-    """`value` as a sum of money or of seconds; None when it is not one."""
+    """`value` as a sum of money or of seconds; None when it is not one. Some write it as text."""
+    if isinstance(value, str):
+        try:
+            value = float(value[:40])
+        except ValueError:
+            return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < 1e12 else None

@@ -8,6 +8,7 @@ been quiet.
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 import time
 from collections import Counter
@@ -22,11 +23,13 @@ from tacit.base.event_bus import bus
 from tacit.base.setting_sections import TraceSettings
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
-from tacit.traces.host import Host, Source, is_gzip
+from tacit.traces.conversation_files import first_records
+from tacit.traces.host import ZSTD, Host, Source, open_as_it_is, unpacking_program, zstd_file
 from tacit.traces.hosts.tacit import redact_session_files
 from tacit.traces.session_rows import Written
 from tacit.traces.store import Forgotten, Store, prune_sessions
 from tacit.traces.trace import Trace
+from tacit.traces.trajectory_source import keep_given, redact_given
 
 NEWS = ("new", "grown")
 """The words for a session of which something was stored that was not there before."""
@@ -77,6 +80,7 @@ def redact_again(store: Store, settings: TraceSettings, most: int | None = None)
     if not settings.redact:
         return True
     redact_session_files()
+    redact_given(store)
     return store.redact_again(most)
 
 
@@ -92,12 +96,8 @@ def sources(
     if what and (os.sep in what or os.path.exists(what)) and what not in host_registry.names():
         found = host_registry.recognise(os.path.abspath(os.path.expanduser(what)), unknown)
         if not found:
-            hints = [f"it is compressed; unpack it: zcat {what} | tacit import -"]
-            hints = hints if is_gzip(what) else host_registry.problems()
-            raise NotFound(
-                f"no session that is known by its form in {what}",
-                "; ".join(hints) or "see: tacit import --help",
-            )
+            why, hint = _why_unknown(what)
+            raise NotFound(f"no session of a known form in {what}: {why}", hint)
     elif what:
         found = list(host_registry.get(what).find())
     else:
@@ -105,6 +105,35 @@ def sources(
     if since is not None:
         found = [source for source in found if source.modified >= since.timestamp()]
     return sorted(found, key=lambda source: source.modified, reverse=True)
+
+
+def _why_unknown(path: str) -> tuple[str, str]:
+    """Why no session was found in a file or a folder, and what to do."""
+    forms = "; ".join(host_registry.problems()) or "see the forms: tacit import --help"
+    if os.path.isdir(path):
+        return "no file there has one", forms
+    if program := unpacking_program(path):
+        hint = f"unpack it: {program} {path} | tacit import -"
+        needs = path.endswith(ZSTD) and zstd_file() is None
+        return "it is compressed", f"{hint}; or: pip install 'tacit[zstd]'" if needs else hint
+    try:
+        with open_as_it_is(path) as file:
+            head = file.read(4096).strip(b"\xef\xbb\xbf \t\r\n\0")[:1]
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})", "check who may read it: ls -l"
+    if head not in (b"{", b"["):
+        return "it is not JSON" if head else "it is empty", forms
+    if not first_records(path):
+        return "its JSON is broken, or larger than is read at once", "check it, or write JSON lines"
+    return "its records are of another form", forms
+
+
+def is_pipe(what: str) -> bool:
+    """Whether `what` is standard input, or a pipe by name as a shell's `<(…)` gives it."""
+    try:
+        return what == "-" or stat.S_ISFIFO(os.stat(what).st_mode)
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
@@ -146,6 +175,8 @@ def store_session(
     host = host_registry.get(source.host)
     written = store.take_in(host, source)
     is_new = written.status in NEWS
+    if is_new and source.handed:
+        keep_given(store, source, written.id)
     if written.id and (is_new or (ended and written.status != "forgotten")):
         for helper in _helpers(host, source) if ended else ():
             part = store.take_in(host, helper)
@@ -265,7 +296,7 @@ def _newest(found: Iterator[Source]) -> list[Source]:
 def _stem(path: str) -> str:
     """The session's id, where a file or its folder is named for it."""
     name = os.path.basename(path)
-    stem = name.rpartition(".")[0] or name
+    stem = name.removesuffix(ZSTD).rpartition(".")[0] or name
     if stem in ("events", "state"):
         return os.path.basename(os.path.dirname(path))
     # rollout-2026-11-15T06-43-32-<uuid>, session-…-<id>

@@ -159,8 +159,9 @@ def _returned(call_id: str, result: dict[str, Any], began: Any, into: Assembler)
     took = values.amount(own.get("duration"))
     text, failed, error = stated_outcome(content)
     # Not in the RFC, and about all the same.
-    stated = values.mapping(result.get("extra")).get("status")
-    failed = failed or result.get("is_error") is True or stated in ("failed", "error")
+    extra = values.mapping(result.get("extra"))
+    wrong = (result.get("is_error"), extra.get("is_error"), extra.get("isError"))
+    failed = failed or True in wrong or extra.get("status") in ("failed", "error")
     if own:
         text, failed, error = content, own.get("failed") is True, values.text(own.get("error"))
     ended = began + timedelta(seconds=took) if began and took is not None else None

@@ -51,8 +51,11 @@ from tacit.traces.trace import REFUSED
 _QUIET = (
     "api-request", "api-request-shape", "api-request-blob", "queue-operation",
     "last-prompt", "mode", "atis-latch", "tools-used", "file-history-snapshot", "progress",
-    "permission-mode", "agent-name", "agent-color", "tag", "pr-link", "worktree-state",
+    "permission-mode", "agent-name", "agent-color", "agent-setting", "tag", "pr-link",
+    "worktree-state",
 )  # fmt: skip
+_FOREIGN = {"provenance", "projectHash", "traceId", "trace_id"}
+"""Names that lines of Qwen Code, of Gemini CLI and of traces have, beside the same session's."""
 # Of the model's blocks, those that say nothing about it either.
 _QUIET_BLOCKS = ("thinking", "_tool_result", "fallback", "image", "document")
 # User records that the program wrote itself.
@@ -203,7 +206,7 @@ class ClaudeCode(JsonlHost):
         return ServerEntry(self, ".claude.json" if moved else "../.claude.json", entry=_server)
 
     def recognises(self, line: dict[str, Any]) -> bool:
-        return "sessionId" in line and "provenance" not in line and "projectHash" not in line
+        return {"sessionId", "type"} <= line.keys() and not line.keys() & _FOREIGN
 
     def helpers(self, source: Source) -> Iterator[Source]:
         folder, name = os.path.split(source.path)

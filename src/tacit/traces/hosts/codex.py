@@ -1,5 +1,7 @@
-"""Codex: `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`.
+"""Codex: `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`, or `.jsonl.zst`.
 
+Where it is told to (`local_thread_store_compression`), it compresses sessions that are a week old,
+and unpacks one that goes on; while there are both, the plain one counts.
 Prompts are taken from events, not from the messages with role user: those also carry what the
 program itself tells the model. Whether a command failed stands in an event before its output, or
 in the words of the output.
@@ -15,10 +17,21 @@ from typing import Any
 
 import msgspec
 
+from tacit.base.display import counted
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, JsonHooks
-from tacit.traces.host import Hooks, JsonlHost, Signs, SkillFolders, Source, first_object
+from tacit.traces.host import (
+    NEEDS_ZSTD,
+    ZSTD,
+    Hooks,
+    JsonlHost,
+    Signs,
+    SkillFolders,
+    Source,
+    first_object,
+    zstd_file,
+)
 from tacit.traces.host_folders import UserPath
 from tacit.traces.program import (
     GO,
@@ -133,6 +146,10 @@ _FEATURES = (
 )  # fmt: skip
 
 
+def _is_packed(source: Source) -> bool:
+    return source.path.endswith(ZSTD)
+
+
 class Codex(JsonlHost):
     name = "codex"
     title = "Codex"
@@ -150,7 +167,7 @@ class Codex(JsonlHost):
     secrets = ("auth.json",)
     obeys = (".codex",)
     folder = "sessions"
-    files = r"(?:.+/)?rollout-[^/]*\.jsonl"
+    files = r"(?:.+/)?rollout-[^/]*\.jsonl(?:\.zst)?"
     form = _Line
 
     def connector(self) -> Connector:
@@ -164,6 +181,17 @@ class Codex(JsonlHost):
 
     def server_entry(self) -> Connector:
         return ServerEntry(self, "config.toml", "mcp_servers", form=TOML)
+
+    def fault(self) -> str:
+        packed = zstd_file() is None and sum(map(_is_packed, super()._matching(self._root())))
+        return f"{counted(packed, 'session')} cannot be read: {NEEDS_ZSTD}" if packed else ""
+
+    def _matching(self, root: str) -> Iterator[Source]:
+        found = list(super()._matching(root))
+        plain = {source.path for source in found if not _is_packed(source)}
+        if zstd_file() is None:
+            return (source for source in found if source.path in plain)
+        return (s for s in found if not _is_packed(s) or s.path.removesuffix(ZSTD) not in plain)
 
     def recognises(self, line: dict[str, Any]) -> bool:
         return line.get("type") == "session_meta" and isinstance(line.get("payload"), dict)

@@ -29,8 +29,8 @@ class Langfuse(SpanFiles):
     def claims(self, record: Any) -> bool:
         found = values.mapping(record)
         if isinstance(found.get("observations"), list):
-            inner = values.objects(found["observations"])
-            return "trace" in found or any(_is_observation(one) for one in inner[:5])
+            inner = values.objects(found["observations"])  # which need not repeat the trace's id
+            return "trace" in found or any(_is_observation(one, _PLACED) for one in inner[:5])
         return _is_observation(found) or _is_score(found)
 
     def tell(self, records: Iterator[Any], source: Source, into: Assembler) -> Iterator[None]:
@@ -46,8 +46,8 @@ class Langfuse(SpanFiles):
         if isinstance(found.get("observations"), list):
             yield from super().places(record)
         else:
-            session = values.string(_either(found, "sessionId", "session_id"))
-            yield values.string(_either(found, "traceId", "trace_id")), session
+            session = values.string(values.either(found, "sessionId", "session_id"))
+            yield values.string(values.either(found, *_TRACE)), session
 
     def spans(self, record: Any) -> Iterator[Span]:
         found = values.mapping(record)
@@ -57,7 +57,7 @@ class Langfuse(SpanFiles):
         trace = values.mapping(found.get("trace")) or found
         scores = values.objects(found.get("scores")) or values.objects(trace.get("scores"))
         verdict = next((word for score in scores if (word := _verdict(score))), "")
-        session = _either(trace, "sessionId", "session_id")
+        session = values.either(trace, "sessionId", "session_id")
         for observation in values.objects(found["observations"]):
             span = _observation(observation)
             span.trace = span.trace or values.string(trace.get("id"))
@@ -88,52 +88,65 @@ def _scores(file: str, stamp: str) -> dict[str, str]:
     return found
 
 
-def _is_observation(value: dict[str, Any]) -> bool:
+_TRACE = ("traceId", "trace_id")
+_PLACED = (*_TRACE, "startTime", "start_time")
+
+
+def _is_observation(value: dict[str, Any], by: tuple[str, ...] = _TRACE) -> bool:
     known = ("GENERATION", "SPAN", "EVENT", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING")
-    return value.get("type") in known and bool(_either(value, "traceId", "trace_id"))
+    return _type(value) in known and bool(values.either(value, *by))
+
+
+def _type(value: dict[str, Any]) -> str:
+    return values.string(value.get("type")).upper()
 
 
 def _is_score(value: dict[str, Any]) -> bool:
-    named = {"name", "value"} <= value.keys() and bool(_either(value, "traceId", "trace_id"))
-    return named and bool(_either(value, "dataType", "data_type"))
+    named = {"name", "value"} <= value.keys() and bool(values.either(value, *_TRACE))
+    return named and bool(values.either(value, "dataType", "data_type"))
 
 
 def _observation(found: dict[str, Any]) -> Span:
-    kind = _KINDS.get(values.string(found.get("type")), "other")
+    kind = _KINDS.get(_type(found), "other")
     span = Span(
         values.string(found.get("id")),
-        values.string(_either(found, "parentObservationId", "parent_observation_id")),
-        values.string(_either(found, "traceId", "trace_id")),
-        values.string(_either(found, "sessionId", "session_id")),
+        values.string(values.either(found, "parentObservationId", "parent_observation_id")),
+        values.string(values.either(found, *_TRACE)),
+        values.string(values.either(found, "sessionId", "session_id")),
         kind,
         values.string(found.get("name")),
-        values.when(_either(found, "startTime", "start_time")),
-        values.when(_either(found, "endTime", "end_time")),
-        model=values.string(_either(found, "model", "provided_model_name")),
+        values.when(values.either(found, "startTime", "start_time")),
+        values.when(values.either(found, "endTime", "end_time")),
+        model=values.string(values.either(found, "model", "provided_model_name")),
     )
     if found.get("level") in _FAILED:
-        span.error = values.text(_either(found, "statusMessage", "status_message")) or "failed"
+        span.error = (
+            values.text(values.either(found, "statusMessage", "status_message")) or "failed"
+        )
     if kind == "tool":
         span.name = tool_name(span.name)
         span.arguments, span.result = found.get("input"), _opened(found.get("output"))
         return span
     span.given = list(messages_of(found.get("input"), "user"))
     asked = values.mapping(_opened(found.get("input")))
-    span.tools = asked.get("tools") or _either(found, "toolDefinitions", "tool_definitions")
+    span.tools = asked.get("tools") or values.either(found, "toolDefinitions", "tool_definitions")
     span.made = list(messages_of(found.get("output"), "assistant"))
     span.usage = _usage(found) if kind == "model" else None
     return span
 
 
 def _usage(found: dict[str, Any]) -> Usage | None:
-    tokens = _opened(_either(found, "usageDetails", "usage_details")) or found.get("usage")
+    tokens = _opened(values.either(found, "usageDetails", "usage_details")) or found.get("usage")
     tokens = values.mapping(tokens)
-    cost = _either(found, "totalCost", "total_cost", "calculatedTotalCost")
+    costs = values.mapping(_opened(values.either(found, "costDetails", "cost_details")))
+    cost = values.either(found, "totalCost", "total_cost", "calculatedTotalCost") or costs.get(
+        "total"
+    )
     if not tokens and not cost:
         return None
     named = {
-        "input": tokens.get("input"),
-        "output": tokens.get("output"),
+        "input": values.either(tokens, "input", "promptTokens"),
+        "output": values.either(tokens, "output", "completionTokens"),
         "read": tokens.get("input_cache_read", tokens.get("input_cached_tokens")),
         "written": tokens.get("input_cache_creation"),
         "reasoning": tokens.get("output_reasoning", tokens.get("output_reasoning_tokens")),
@@ -142,19 +155,19 @@ def _usage(found: dict[str, Any]) -> Usage | None:
 
 
 def _score(found: dict[str, Any]) -> Span:
-    trace = values.string(_either(found, "traceId", "trace_id"))
-    session = values.string(_either(found, "sessionId", "session_id"))
+    trace = values.string(values.either(found, *_TRACE))
+    session = values.string(values.either(found, "sessionId", "session_id"))
     name = f"score {values.string(found.get('id'))}"
     return Span(name, trace=trace, conversation=session, verdict=_verdict(found))
 
 
 def _verdict(score: dict[str, Any]) -> str:
-    kind = _either(score, "dataType", "data_type")
+    kind = values.either(score, "dataType", "data_type")
     value = score.get("value")
     if kind == "BOOLEAN" and isinstance(value, int | float):
         value = bool(value)
     elif kind == "CATEGORICAL":
-        value = _either(score, "stringValue", "string_value")
+        value = values.either(score, "stringValue", "string_value")
     return scored(values.string(score.get("name")) or "score", value)
 
 
@@ -164,10 +177,6 @@ def _opened(value: Any) -> Any:
         inner = values.decoded_json(value)
         return value if inner is None else inner
     return value
-
-
-def _either(value: dict[str, Any], *names: str) -> Any:
-    return next((value[name] for name in names if value.get(name) is not None), None)
 
 
 HOSTS = (Langfuse(),)

@@ -104,10 +104,11 @@ def _span(run: dict[str, Any]) -> Span:
 
 def _usage(run: dict[str, Any], outputs: dict[str, Any]) -> Usage | None:
     tokens = values.mapping(outputs.get("usage_metadata"))
+    older = values.mapping(values.mapping(outputs.get("llm_output")).get("token_usage")) or run
     details = values.mapping(tokens.get("input_token_details"))
     counts = {
-        "input": tokens.get("input_tokens", run.get("prompt_tokens")),
-        "output": tokens.get("output_tokens", run.get("completion_tokens")),
+        "input": tokens.get("input_tokens", older.get("prompt_tokens")),
+        "output": tokens.get("output_tokens", older.get("completion_tokens")),
         "read": details.get("cache_read"),
         "written": details.get("cache_creation"),
         "reasoning": values.mapping(tokens.get("output_token_details")).get("reasoning"),

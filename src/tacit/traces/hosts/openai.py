@@ -1,8 +1,9 @@
 """Message lists in the form of OpenAI's or Anthropic's API, in files that a person names.
 
-`{"messages": […]}`, a bare list, a JSONL line for each conversation, or one for each message, also
-in the Hub's STS form (`{"type": "session"}`, then `{"type": "message", "message": …}`). The most
-general of the forms: it is asked last.
+`{"messages": […]}`, a bare list, a JSONL line for each conversation, or one for each message. A
+message may stand in a record about it: so in the Hub's STS form (`{"type": "session"}`, then
+`{"type": "message", "message": …}`), and in what Claude's SDK gives. The most general of the forms:
+it is asked last.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ from tacit.traces.assembler import Assembler
 from tacit.traces.chat_message import message_of, messages_of
 from tacit.traces.conversation_files import ConversationFiles, Record, verdict
 from tacit.traces.host import Source
+
+_WHOLE = {"messages", "traj", "chosen_messages", "body", "request", "params"}
+"""What a record has that is a conversation by itself, and not one message of many."""
 
 
 class Chat(ConversationFiles):
@@ -27,30 +31,32 @@ class Chat(ConversationFiles):
         return any("role" in message for message in values.objects(found)[:20])
 
     def group(self, record: Record) -> list[tuple[str, str]]:
-        loose = record.members.keys() & {"role", "harness"} or _is_sts(record)
-        return [("all" if loose else "", "")]
+        members = record.members
+        return [("" if not members or members.keys() & _WHOLE else "all", "")]
 
     def tell(self, records: Iterator[Any], source: Source, into: Assembler) -> Iterator[None]:
         for record in records:
             yield from tell_conversation(record, into)
 
 
-def _is_sts(record: Record) -> bool:
-    """Whether it is a line of the Hub's form that holds a message."""
-    members = record.members
-    return "message" in members and bytes(members.get("type", b"")) == b'"message"'
-
-
 def conversation(record: Any) -> list[Any]:
     """The messages of a record: of a request, a line of training data, a list, or one message."""
     if isinstance(record, dict):
-        if record.get("type") == "message" and isinstance(record.get("message"), dict):
-            return [record["message"]]
-        for name in ("messages", "traj"):
+        for name in ("messages", "traj", "chosen_messages"):
             if isinstance(found := _request(record).get(name), list):
-                return found
-        return [record] if "role" in record else []
-    return values.items(record)
+                return [_unwrapped(message) for message in found]
+        found = _unwrapped(record)
+        return [found] if "role" in found else []
+    return [_unwrapped(message) for message in values.items(record)]
+
+
+def _unwrapped(message: Any) -> Any:
+    """The message in a record about one, with the time that stands there."""
+    about = values.mapping(message)
+    inner = values.mapping(about.get("message"))
+    if "role" not in inner:
+        return message
+    return inner if "timestamp" in inner else inner | {"timestamp": about.get("timestamp")}
 
 
 def _request(record: dict[str, Any]) -> dict[str, Any]:
@@ -73,7 +79,10 @@ def tell_conversation(record: Any, into: Assembler) -> Iterator[None]:
         )
         system = values.text(request.get("system"))
         into.given(system, request.get("tools") or request.get("functions"))
-    for message in conversation(record):
+        into.passed("rejected", int("rejected_messages" in about))
+    said = conversation(record)
+    into.passed("unknown-record", int(not said and "harness" not in about))
+    for message in said:
         found = message_of(message) if isinstance(message, dict) else None
         if found is None:
             into.passed("bad-record")

@@ -97,6 +97,8 @@ class SweAgent(ConversationFiles):
                 waiting = False
             elif message.get("role") == "exit":
                 continue  # how the run ended, which `info` says too
+            elif _interrupt(message) not in ("", "UserInterruption"):
+                into.told(text, "system")  # an answer that the program could not use
             elif (said := message_of(message)) is not None:
                 _actions(message, said)
                 said.tell(into)
@@ -111,6 +113,10 @@ class SweAgent(ConversationFiles):
             else:
                 into.passed("bad-record")
             yield
+
+
+def _interrupt(message: dict[str, Any]) -> str:
+    return values.string(values.mapping(message.get("extra")).get("interrupt_type"))
 
 
 def _actions(message: dict[str, Any], said: Any) -> None:

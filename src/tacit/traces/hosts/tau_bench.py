@@ -1,7 +1,8 @@
 """tau-bench and tau2-bench: the results of their runs, a simulation each, with its reward.
 
 tau-bench writes a list of `{task_id, reward, info, traj, trial}`, tau2-bench an object with a list
-`simulations` and what they have in common beside it, or a file for each simulation.
+`simulations` and what they have in common beside it, or a file for each simulation. An agent
+without tools (`act`, `react`) writes its calls in words, and the user tells it the results.
 """
 
 from collections.abc import Iterator
@@ -9,11 +10,12 @@ from typing import Any
 
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
-from tacit.traces.chat_message import message_of
+from tacit.traces.chat_message import Call, Message, Result, message_of
 from tacit.traces.conversation_files import ConversationFiles, verdict
-from tacit.traces.host import Source
+from tacit.traces.host import Source, stated_outcome
 
 _TALK = {"messages", "ticks"}
+_OUTPUT = "API output: "
 
 
 class TauBench(ConversationFiles):
@@ -61,6 +63,7 @@ class TauBench(ConversationFiles):
                 said.calls = []
             if message.get("requestor") == "user":
                 continue
+            _read_words(said)
             if message.get("error") is True:
                 said.results = [result._replace(failed=True) for result in said.results]
             tokens = values.mapping(message.get("usage"))
@@ -68,6 +71,23 @@ class TauBench(ConversationFiles):
                 into.used(values.usage(tokens, "prompt_tokens", "completion_tokens"))
             said.tell(into)
             yield
+
+
+def _read_words(said: Message) -> None:
+    """Take the call or the result out of the words in which it is written."""
+    text = said.text
+    if said.role == "user" and text.startswith(_OUTPUT):
+        result = Result("", *stated_outcome(text.removeprefix(_OUTPUT)))
+        said.role, said.texts, said.results = "tool", [], [result]
+    elif said.role == "assistant" and not said.calls and "Action:" in text:
+        thought, _, action = values.take_tagged(text, "think")[0].rpartition("Action:")
+        call = values.mapping(values.decoded_json(action.strip()))
+        name, given = values.string(call.get("name")), values.mapping(call.get("arguments"))
+        if name == "respond":
+            said.texts = [values.text(given.get("content"))]
+        elif name:
+            said.texts = [thought.strip().removeprefix("Thought:").strip()]
+            said.calls = [Call("", name, given)]
 
 
 HOSTS = (TauBench(),)

@@ -6,6 +6,7 @@ Reading transcripts is `traces/`'s, and what was learned from a session is told 
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -420,24 +421,25 @@ def import_command(what: str, since: str | None, as_json: bool) -> int:
     Secrets are taken out before anything is stored. Reading again costs little: only what is new is
     read. The agents' own files are never changed.
     """
-    from tacit.work.intake import keep_to_limits, open_store, piped_file, redact_again, sources
+    from tacit.work import intake
 
     context, unknown = click.get_current_context(), list[str]()
-    place = context.with_resource(piped_file(sys.stdin.buffer)) if what == "-" else what
+    place, named = what, "standard input" if what == "-" else what
+    if intake.is_pipe(what):
+        opened = nullcontext(sys.stdin.buffer) if what == "-" else open(what, "rb")  # noqa: SIM115
+        place = context.with_resource(intake.piped_file(context.with_resource(opened)))
     try:
-        chosen = sources(place, parse_since(since) if since else None, unknown.append)
+        chosen = intake.sources(place, parse_since(since) if since else None, unknown.append)
     except NotFound as error:
-        if what != "-":
-            raise
-        came = "no session of a known form" if os.path.getsize(place) else "nothing"
-        raise NotFound(f"{came} came in on standard input", error.hint) from None
+        hint = error.hint if place == what else error.hint.replace(place, "FILE")
+        raise NotFound(error.message.replace(place, named), hint) from None
     chosen_settings = settings.load_settings().settings.traces
-    store = context.with_resource(open_store(chosen_settings))
+    store = context.with_resource(intake.open_store(chosen_settings))
     taken = take_in_with_bar(store, chosen, hidden=as_json)
-    dropped = keep_to_limits(store, chosen_settings).sessions
-    if not redact_again(store, chosen_settings, most=100):
+    dropped = intake.keep_to_limits(store, chosen_settings).sessions
+    if not intake.redact_again(store, chosen_settings, most=100):
         click.echo("looking for secrets again in what was stored before", err=True)
-        redact_again(store, chosen_settings)
+        intake.redact_again(store, chosen_settings)
     deaf = find_deafness(store.connection)
     if as_json:
         return output.write_json(
