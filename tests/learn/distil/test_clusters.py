@@ -40,6 +40,16 @@ def test_tasks_of_one_kind_are_together() -> None:
     assert release.shown().endswith("(6 tasks, 6 sessions, 2 projects)")
 
 
+def test_somebody_who_mostly_does_one_thing() -> None:
+    """What half of all tasks have in common is still what makes them one kind."""
+    others = [
+        Segment(session=f"o{n}", number=1, start=0, stop=1, asked=f"thing{n} about stuff{n}")
+        for n in range(20)
+    ]
+    first = cluster_tasks([*(task("release", n) for n in range(20)), *others])[0]
+    assert len(first.members) == 20
+
+
 def test_the_order_does_not_matter() -> None:
     """The same tasks give the same groups, in whatever order they come."""
     tasks = many()

@@ -23,8 +23,8 @@ _NEAR = 0.3
 _MOST_MARKS = 40
 _MIDDLE = 60
 """Marks that are kept of a group's middle."""
-_WIDE = 0.2
-"""Marks that this part of all tasks has say too little to look for groups by."""
+_WIDE = 100
+"""Groups in which a mark may be; what more have is not looked up, only weighed."""
 _LIKELY = 5
 """Groups that are looked at closely for a task."""
 _SMALL = 8
@@ -70,7 +70,7 @@ def cluster_tasks(tasks: Iterable[Segment]) -> list[Cluster]:
     marks = [_marks(task) for task in ordered]
     rarity = _rarity(marks)
     vectors = [_vector(own, rarity) for own in marks]
-    groups = _Groups(vectors)
+    groups = _Groups()
     # First all groups are opened, by the tasks that say most; then each task goes to the nearest.
     for vector in sorted(vectors, key=len, reverse=True):
         groups.add(vector, groups.nearest(vector))
@@ -151,9 +151,7 @@ def _dot(one: Vector, other: Vector) -> float:
 class _Groups:
     """Groups of tasks by their middles, found by the marks that they share with a task."""
 
-    def __init__(self, vectors: Sequence[Vector]) -> None:
-        seen, most = Counter(m for vector in vectors for m in vector), _WIDE * len(vectors)
-        self._wide = frozenset(mark for mark, count in seen.items() if count > max(8.0, most))
+    def __init__(self) -> None:
         self._sums: list[Vector] = []
         self._sizes: list[int] = []
         self._units: list[Vector] = []
@@ -163,8 +161,9 @@ class _Groups:
         """The group whose middle is nearest to a task; None where none is near."""
         scores: dict[int, float] = {}
         for mark, value in vector.items():
-            if mark not in self._wide:
-                for at, weight in self._by_mark.get(mark, {}).items():
+            groups = self._by_mark.get(mark, {})
+            if len(groups) <= _WIDE:
+                for at, weight in groups.items():
                     scores[at] = scores.get(at, 0.0) + value * weight
         likely = sorted(scores, key=lambda at: (-scores[at], at))[:_LIKELY]
         best = max(((_dot(vector, self._units[at]), -at) for at in likely), default=(0.0, 0))
