@@ -86,13 +86,8 @@ def inquiry_about(parts: Sequence[tuple[Trace, Segment]], model: str = "") -> In
     return Inquiry(prompt("learn", "analyst", focus=focus), "\n\n".join(shown), model)
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """The lessons of one task that hold."""
-
-    task: Segment
-    lessons: tuple[Lesson, ...] = ()
-
-
+Judged = tuple[Segment, tuple[Lesson, ...]]
+"""A task, and its lessons that hold."""
 _HANDED = f"{witness.RULE}-{witness.HANDED}"
 _LETTER = re.compile(r"^\s*([ABab])[\s:.]*(?=\d)")
 
@@ -121,7 +116,7 @@ def judge_answer(
             own = (q for q in held.quotes if q.step[0] == best)
             held = replace(held, quotes=tuple(replace(q, step=q.step[2:]) for q in own))
             kept[best] += attempts[best].own(held)
-    judged = [Judged(attempts[letter].task, tuple(found)) for letter, found in kept.items()]
+    judged = [(attempts[letter].task, tuple(found)) for letter, found in kept.items()]
     return judged, len(given) - sum(map(len, kept.values()))
 
 

@@ -45,12 +45,14 @@ _COMMON = 200
 
 
 class LessonIndex:
-    """Lessons by what they claim; those that were joined into another lead there."""
+    """All lessons by what they claim; those that were joined into another lead there."""
 
-    def __init__(self, joined: Mapping[str, str]) -> None:
+    def __init__(self, lessons: Lessons) -> None:
         self.claims: dict[str, Claim] = {}
-        self._joined = joined
+        self._joined = lessons.aliases()
         self._by_mark: dict[str, list[str]] = {}
+        for one in lessons.all(joined=True):
+            self.add(one.id, one)
 
     def add(self, name: str, lesson: Lesson) -> None:
         if name not in self.claims:
@@ -87,14 +89,6 @@ def _marks(claim: Claim) -> set[str]:
     found |= {f"p:{name}" for form in claim.forms if (name := purpose(form))}
     found |= {f"o:{part}" for part in claim.order or ()}
     return found | ({f"a:{claim.about}"} if claim.about else set())
-
-
-def open_index(lessons: Lessons) -> LessonIndex:
-    """The index over all that is known, also under the words that were joined to others."""
-    index = LessonIndex(lessons.aliases())
-    for one in lessons.all(joined=True):
-        index.add(one.id, one)
-    return index
 
 
 def find_conflicts(lessons: Lessons, index: LessonIndex, known: Sequence[KnownLesson]) -> None:

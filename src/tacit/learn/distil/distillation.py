@@ -237,7 +237,7 @@ class _Run:
         self.jobs = jobs
         self._tell = tell or (lambda progress: None)
         self._trace: Callable[[str], Trace] = lru_cache(_AT_HAND)(store.whole)
-        self._index = consensus.open_index(lessons)
+        self._index = consensus.LessonIndex(lessons)
         self._tasks: dict[str, Segment] = {}
         self._dropped = 0
         self._stopped = ""
@@ -270,7 +270,7 @@ class _Run:
         for session, tasks in by_session.items():
             self._check()
             analyst = CountingAnalyst(self.store.whole(session))
-            found = [Judged(task, analyst.lessons(task)) for task in tasks]
+            found = [(task, analyst.lessons(task)) for task in tasks]
             with self.lessons.writing():
                 self._take_in(found, COUNTING)
             done += len(tasks)
@@ -278,9 +278,9 @@ class _Run:
 
     def _take_in(self, found: Sequence[Judged], method: str) -> None:
         """Keep what was found in tasks. Within `writing`."""
-        for judged in found:
-            self.lessons.begin_task(judged.task.id, method)
-            for lesson in judged.lessons:
+        for task, lessons in found:
+            self.lessons.begin_task(task.id, method)
+            for lesson in lessons:
                 if _OF_ONE_PERSON.search(lesson.text):
                     self._dropped += 1
                     continue
@@ -288,7 +288,7 @@ class _Run:
                 if not name:
                     name = self.lessons.keep(lesson)
                     self._index.add(name, lesson)
-                self.lessons.add_support(name, judged.task, lesson)
+                self.lessons.add_support(name, task, lesson)
 
     # By a model.
 
@@ -365,13 +365,13 @@ class _Run:
     def _judge(self, data: dict[str, Any], text: str, model: str) -> Callable[[], object]:
         answer = read_answer(text, AnalystAnswer)
         tasks = [self._tasks[name] for name in data["tasks"] if name in self._tasks]
-        found = [Judged(task) for task in tasks]
+        found: list[Judged] = [(task, ()) for task in tasks]
         if answer is not None and len(tasks) == len(data["tasks"]):
             parts = [(self._trace(task.session), task) for task in tasks]
             found, dropped = judge_answer(answer, parts)
             self._dropped += dropped
             if len(parts) == 1:
-                found = [replace(found[0], task=_refined(*parts[0], answer.cuts))]
+                found = [(_refined(*parts[0], answer.cuts), found[0][1])]
         return lambda: self._take_in(found, model)
 
     def _merge(self, reading: Reading) -> None:
