@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tacit.base.job import Job, JobResult
+from tacit.learn.clusters import cluster_tasks
 from tacit.learn.distil import distillation
-from tacit.learn.distil.clusters import cluster_tasks
 from tacit.learn.distil.distil_plan import DistilOptions
 from tacit.learn.distil.distillation import DistilResult, Threads
-from tacit.learn.distil.segments import Segment
 from tacit.learn.distil.support import KnownLesson, open_lessons
+from tacit.learn.segments import Segment
 from tacit.testing.sample_sessions import made, ran
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace

@@ -35,7 +35,7 @@ TASKS, SECONDS, AT_ONCE = 200, 1.0, 20
 
 def work(log: Path) -> None:
     """Be a worker whose model takes a second."""
-    from tacit.learn.distil import inquiry
+    from tacit.learn import inquiry
     from tacit.work import worker
 
     def answer(job: Job) -> JobResult:

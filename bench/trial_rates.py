@@ -22,8 +22,8 @@ from unittest import mock
 
 from tacit.agent.sandbox import NoSandbox
 from tacit.base.setting_sections import AgentSettings
-from tacit.learn.distil.clusters import Cluster
-from tacit.learn.distil.segments import Segment, SegmentOutcome
+from tacit.learn.clusters import Cluster
+from tacit.learn.segments import Segment, SegmentOutcome
 from tacit.learn.trial.arms import Arms, Side
 from tacit.learn.trial.daily_use import compare
 from tacit.learn.trial.interval import error_of, pairs_planned

@@ -40,7 +40,7 @@ class Kind(msgspec.Struct, frozen=True):
     short ones of which there are many, and which hold their own money."""
 
 
-_INQUIRY = "tacit.learn.distil.inquiry:answer_job"
+_INQUIRY = "tacit.learn.inquiry:answer_job"
 _OURS = (
     Kind("review", "tacit.learn.review.review_job:run_review", "review", spends=True, local=True),
     Kind(

@@ -11,8 +11,8 @@ from tried_skills import user_skill
 from tacit.base.setting_sections import LearnSettings, Settings
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
-from tacit.learn.distil.clusters import Cluster
-from tacit.learn.distil.segments import Segment, SegmentOutcome
+from tacit.learn.clusters import Cluster
+from tacit.learn.segments import Segment, SegmentOutcome
 from tacit.learn.trial import daily_use as daily_use_module
 from tacit.learn.trial.daily_use import compare, daily_use, known_tasks, settle_daily_use
 from tacit.learn.trial.trial_records import TrialAbout, TrialRecords

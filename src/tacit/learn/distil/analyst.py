@@ -22,7 +22,6 @@ from tacit.changes.provenance import witness
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.witness import Witness
 from tacit.learn.digest import digest
-from tacit.learn.distil.inquiry import Inquiry
 from tacit.learn.distil.lessons import (
     ASKED,
     BEFORE,
@@ -36,9 +35,9 @@ from tacit.learn.distil.lessons import (
     check_quotes,
     steps_of,
 )
-from tacit.learn.distil.segments import Segment, segment_trace
 from tacit.learn.drafts import ONLY_WHEN_ASKED, REQUEST_PHRASES
 from tacit.learn.findings import EVERYBODYS_CHECKS, KNOWN_TO_ALL, is_goal
+from tacit.learn.inquiry import Inquiry
 from tacit.learn.rates import (
     CALLED_WRONGLY,
     Done,
@@ -49,6 +48,7 @@ from tacit.learn.rates import (
     rules_named,
     runs_of_call,
 )
+from tacit.learn.segments import Segment, segment_trace
 from tacit.learn.signals import step_names
 from tacit.traces.observations import recoveries
 from tacit.traces.trace import ToolCall, Trace

@@ -14,7 +14,6 @@ from itertools import combinations, permutations
 import msgspec
 
 from tacit.base.prompts import prompt
-from tacit.learn.distil.inquiry import Inquiry
 from tacit.learn.distil.lessons import (
     ASKED,
     BEFORE,
@@ -31,6 +30,7 @@ from tacit.learn.distil.lessons import (
     shape,
 )
 from tacit.learn.distil.support import Conflict, KnownLesson, Lessons
+from tacit.learn.inquiry import Inquiry
 from tacit.learn.rates import FEWEST
 from tacit.traces.command_purposes import purpose
 

@@ -12,12 +12,12 @@ import msgspec
 from tacit.agent import budget
 from tacit.base.clock import parse_since
 from tacit.base.errors import TacitError
+from tacit.learn.clusters import Cluster, cluster_tasks, nearest_tasks
 from tacit.learn.distil.analyst import SHOWN
-from tacit.learn.distil.clusters import Cluster, cluster_tasks, nearest_tasks
-from tacit.learn.distil.segments import Segment, segments
 from tacit.learn.distil.support import Lessons
 from tacit.learn.rates import FEWEST
 from tacit.learn.review.review_batch import Estimate, ReviewAverages, estimate_cost
+from tacit.learn.segments import Segment, segments
 from tacit.traces.store import Store
 from tacit.traces.wishes import content_words
 

@@ -27,13 +27,13 @@ from tacit.changes.provenance.witness import Witness
 from tacit.changes.skill_state import SkillState
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.background.staging import change_id
-from tacit.learn.distil.clusters import Cluster, common_words
+from tacit.learn.clusters import Cluster, common_words
 from tacit.learn.distil.distil_plan import DistilOptions
 from tacit.learn.distil.lessons import BEFORE, CHECK, INSTEAD, RULE, WISHED, shape
-from tacit.learn.distil.segments import Segment, segment_trace
 from tacit.learn.distil.support import KnownLesson, Lessons, SupportRow
 from tacit.learn.rates import usual_form
 from tacit.learn.review.learned_skill import metadata_of, unfit_name, with_metadata
+from tacit.learn.segments import Segment, segment_trace
 from tacit.skills import frontmatter
 from tacit.skills.library import Library
 from tacit.skills.skill import LEARNED_SOURCE, suggest_name

@@ -20,7 +20,7 @@ import msgspec
 from tacit.base import database
 from tacit.base.errors import NotFound
 from tacit.learn.distil.lessons import Lesson, LessonQuote
-from tacit.learn.distil.segments import Segment
+from tacit.learn.segments import Segment
 
 Side = Literal["for", "against", "followed"]
 """`for`: the task shows the lesson. Of a lesson that stood in a skill the session had loaded:

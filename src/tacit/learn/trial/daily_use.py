@@ -23,9 +23,9 @@ from tacit.base.display import counted
 from tacit.base.errors import NotFound
 from tacit.base.setting_sections import Settings
 from tacit.changes.gate import Gate
-from tacit.learn.distil.clusters import Cluster, cluster_tasks
-from tacit.learn.distil.segments import Segment, segments
+from tacit.learn.clusters import Cluster, cluster_tasks
 from tacit.learn.review.review_triggers import is_background_work
+from tacit.learn.segments import Segment, segments
 from tacit.learn.trial.candidate import find_candidate
 from tacit.learn.trial.interval import ERROR, Finding, Interval, error_of, interval_of
 from tacit.learn.trial.trial_effects import TrialEffect, settle_standing

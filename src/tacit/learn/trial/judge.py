@@ -18,7 +18,7 @@ from tacit.base.display import shorten_middle
 from tacit.base.errors import Busy
 from tacit.base.prompts import prompt
 from tacit.base.setting_sections import Settings
-from tacit.learn.distil.inquiry import Inquiry, ask_once
+from tacit.learn.inquiry import Inquiry, ask_once
 from tacit.learn.review.review_answer import json_objects
 from tacit.learn.trial.trial_run import RunResult
 from tacit.learn.trial.trial_tasks import Task

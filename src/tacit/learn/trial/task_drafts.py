@@ -15,7 +15,7 @@ import msgspec
 from tacit.base import paths
 from tacit.base.errors import NotFound
 from tacit.changes.change import WriteFile
-from tacit.learn.distil.segments import Segment, segment_trace, segments
+from tacit.learn.segments import Segment, segment_trace, segments
 from tacit.learn.trial.trial_tasks import EVAL_FILES
 from tacit.traces.command_purposes import purposes, work_class
 from tacit.traces.observations import commands, files

@@ -5,7 +5,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from tacit.learn.distil.segments import Segment, segment_trace, segments
+from tacit.learn.segments import Segment, segment_trace, segments
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.trace import Step, Trace
 

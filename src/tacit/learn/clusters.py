@@ -15,7 +15,7 @@ from itertools import islice
 import msgspec
 
 from tacit.base.display import counted
-from tacit.learn.distil.segments import Segment
+from tacit.learn.segments import Segment
 from tacit.traces.wishes import content_words, telling_words
 
 _NEAR = 0.3

@@ -2,8 +2,8 @@
 
 import random
 
-from tacit.learn.distil.clusters import cluster_tasks, nearest_tasks
-from tacit.learn.distil.segments import Segment
+from tacit.learn.clusters import cluster_tasks, nearest_tasks
+from tacit.learn.segments import Segment
 
 KINDS = {
     "release": ("cut a release and tag version", ("git tag", "npm publish"), ("CHANGELOG.md",)),
