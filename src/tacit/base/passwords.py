@@ -139,18 +139,15 @@ def may_hold_password(text: str, lower: str) -> bool:
 
 def _tells_otherwise(text: str) -> bool:
     """Whether something else than one of the words may tell."""
-    return (
-        not text.isascii()
-        or any(sign in text for sign in _SIGNS)
-        or (" -" in text and _find_option(text) is not None)
-    )
+    if not text.isascii() or any(sign in text for sign in _SIGNS):
+        return True
+    return " -" in text and _find_option(text) is not None
 
 
 def places(text: str, word: str) -> Iterable[int]:
     """Where `word` stands in `text`, overlaps left out."""
-    if word not in text:  # most words stand in few texts
-        return ()
-    return (match.start() for match in re.finditer(re.escape(word), text))
+    found = re.finditer(re.escape(word), text) if word in text else ()  # most stand in few texts
+    return (match.start() for match in found)
 
 
 def _words_in(lower: str) -> frozenset[str]:
