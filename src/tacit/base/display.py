@@ -142,7 +142,8 @@ def _columns(c: str) -> int:
 
 def dollars(money: float) -> str:
     """Two places from ten cents on, else enough to see something."""
-    return f"${money:,.2f}" if money >= 0.1 or money == 0 else f"${money:.4f}"
+    text = f"${money:,.4f}"
+    return f"${money:,.2f}" if money >= 0.1 or text.endswith("00") else text
 
 
 def amount(number: int) -> str:

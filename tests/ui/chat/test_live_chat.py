@@ -219,7 +219,7 @@ def test_cost_names_what_learning_took(chat: Chat) -> None:
     """Below the conversation's own account stands what the background spent today."""
     assert "learning   nothing today of $2.00 a day; see: tacit cost" in do(chat, "/cost")
     budget.record_spending("review", "s1", Usage(1000, 100, 0, 0.03, "m"))
-    assert "learning   $0.0300 today of $2.00 a day; see: tacit cost" in do(chat, "/cost")
+    assert "learning   $0.03 today of $2.00 a day; see: tacit cost" in do(chat, "/cost")
 
 
 def test_facts_are_listed_read_and_forgotten(chat: Chat, home: Path) -> None:
