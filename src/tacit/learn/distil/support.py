@@ -250,7 +250,7 @@ class Lessons:
         `joined`: also those that are a part of another by now, which have none.
         """
         named = None if sessions is None else msgspec.json.encode(list(sessions)).decode()
-        counts = {row[0]: Support(*row[1:]) for row in self._do(_COUNT, (named,))}
+        counts = {row[0]: Support(*row[1:]) for row in self._do(_COUNT, (named, named))}
         query = "SELECT *, condition AS \"when\" FROM lessons WHERE joined = '' OR ?"
         found = [
             msgspec.convert(dict(row) | {"support": counts.get(row["id"], Support())}, KnownLesson)
@@ -393,7 +393,7 @@ _COUNT = """
       max(outcome = 'worked' AND side = 'for') AS worked,
       max(outcome = 'failed' AND side = 'for') AS failed
     FROM lesson_support
-    WHERE ?1 IS NULL OR session IN (SELECT value FROM json_each(?1)) GROUP BY lesson, session)
+    WHERE ? IS NULL OR session IN (SELECT value FROM json_each(?)) GROUP BY lesson, session)
   SELECT lesson, sum(shown),
     count(DISTINCT CASE WHEN shown AND project != '' THEN project END),
     count(DISTINCT CASE WHEN shown AND person != '' THEN person END),
