@@ -452,4 +452,8 @@ class TestKeptForOneName:
         put(user_skills / "other-3", name="new-name")
         assert kept.now("new-name").find("new-name") is None
         monkeypatch.setattr("tacit.skills.library._OTHERS_FRESH", 0.0)
+        kept.now("new-name")
+        assert kept._others is not None
+        kept._others.join()
         assert kept.now("new-name").get("new-name").folder.endswith("other-3")
+        kept._others.join()

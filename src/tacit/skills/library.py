@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from tacit.base import paths
-from tacit.base.errors import Damaged, NotFound, near_names
+from tacit.base.errors import Damaged, NotFound, TacitError, near_names
 from tacit.base.paths import is_inside
 from tacit.base.setting_sections import Settings
 from tacit.base.settings import load_settings
@@ -351,7 +351,8 @@ class KeptLibrary:
     """The library of a folder, kept by a server between the requests that it answers.
 
     The disk is not looked at again within `fresh` seconds. For a request that is about one skill,
-    or about none, the other skills are looked at every `_OTHERS_FRESH` seconds at most.
+    or about none, the other skills are looked at every `_OTHERS_FRESH` seconds at most, and nobody
+    waits for that.
     """
 
     def __init__(self, cwd: str, fresh: float = 1.0) -> None:
@@ -362,21 +363,37 @@ class KeptLibrary:
         self._library: Library | None = None
         self._looked = 0.0
         self._lock = threading.Lock()
+        self._others: threading.Thread | None = None
 
     def now(self, name: str | None = None) -> Library:
         """The library as it is; `name`: as far as `Library.renewed` says so."""
         with self._lock:
             passed = time.monotonic() - self._looked
-            if self._library is None:
-                self._library = Library(self._cwd)
-            elif passed >= (self._fresh if name is None else _OTHERS_FRESH):
-                self._library = self._library.renewed()
-            else:
-                if name is not None:
-                    self._library = self._library.renewed(name)
-                return self._library
-            self._looked = time.monotonic()
+            if self._library is not None and self._looked and name is not None:
+                self._library = self._library.renewed(name)
+                if passed >= _OTHERS_FRESH:
+                    self._look_at_others()
+            elif self._library is None or passed >= self._fresh:
+                self._library = self._library.renewed() if self._library else Library(self._cwd)
+                self._looked = time.monotonic()
             return self._library
+
+    def _look_at_others(self) -> None:
+        import threading
+
+        def look(library: Library, looked: float) -> None:
+            try:
+                now = library.renewed()
+            except (TacitError, OSError):
+                return  # the next request is told
+            with self._lock:
+                if self._looked == looked:  # nothing was changed meanwhile
+                    self._library, self._looked = now, time.monotonic()
+
+        if self._library and not (self._others and self._others.is_alive()):
+            given = (self._library, self._looked)
+            self._others = threading.Thread(target=look, args=given, daemon=True)
+            self._others.start()
 
     def put_back(self) -> None:
         """Have the disk looked at for the next request: something was changed."""
