@@ -111,7 +111,8 @@ class Pages:
 
     def _page(self, found: Callable[[Request], Data]) -> Callable[[Request], Awaitable[Response]]:
         def answer(request: Request) -> Response:
-            about = None if found is skills else request.path_params.get("name", "")
+            whole = found is skills and not request.query_params.get("q")  # typed letter by letter
+            about = None if whole else request.path_params.get("name", "")
             with at_hand(self._kept, about):
                 data = found(request)
             return self._render(request, f"{found.__name__}.html", data)
