@@ -139,15 +139,17 @@ def may_hold_password(text: str, lower: str) -> bool:
 
 def _tells_otherwise(text: str) -> bool:
     """Whether something else than one of the words may tell."""
-    if not text.isascii() or any(sign in text for sign in _SIGNS):
-        return True
-    return " -" in text and _find_option(text) is not None
+    tells = not text.isascii() or any(sign in text for sign in _SIGNS)
+    return tells or (" -" in text and _find_option(text) is not None)
 
 
-def places(text: str, word: str) -> Iterable[int]:
+def places(text: str, word: str) -> list[int]:
     """Where `word` stands in `text`, overlaps left out."""
-    found = re.finditer(re.escape(word), text) if word in text else ()  # most stand in few texts
-    return (match.start() for match in found)
+    found, at = [], text.find(word)
+    while at >= 0:
+        found.append(at)
+        at = text.find(word, at + len(word))
+    return found
 
 
 def _words_in(lower: str) -> frozenset[str]:
@@ -553,13 +555,12 @@ def _commands(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
                 yield *match.span("s"), "password"
     for word, pattern in COMMANDS.items():
         if word in words:
-            yield from _given(re.compile(pattern), text, places(lower, word))
+            yield from _given(re.compile(pattern).match(text, at) for at in places(lower, word))
 
 
-def _given(pattern: re.Pattern[str], text: str, ats: Iterable[int]) -> Iterator[Span]:
-    """The passwords that a pattern finds at these places."""
-    for at in ats:
-        match = pattern.match(text, at)
+def _given(matches: Iterable[re.Match[str] | None]) -> Iterator[Span]:
+    """The passwords in what a pattern found."""
+    for match in matches:
         if match and _is_given(match["s"]):
             yield *match.span("s"), "password"
 
@@ -573,21 +574,20 @@ def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """What is piped into a prompt for a password, pairs of a name and a password, ~/.pgpass."""
     if "sudo" in words or ("pass" in words and "passw" in lower):
         for word in ("echo ", "printf ", "yes "):
-            yield from _given(PIPED, text, places(text, word))
-        yield from _given(FED, text, places(text, "sudo "))
+            yield from _given(PIPED.match(text, at) for at in places(text, word))
+        yield from _given(FED.match(text, at) for at in places(text, "sudo "))
     for word in _LOGINS:
         for at in places(lower, word) if word in words else ():
             match = PAIR.match(text, at)
             if match and is_password(match["s"]) and not WORDS.fullmatch(match["s"]):
                 yield *match.span("s"), "password"
     if ":5432:" in text or ":*:" in text:
-        yield from _given(PGPASS, text, [match.start() for match in PGPASS.finditer(text)])
+        yield from _given(PGPASS.finditer(text))
 
 
 _ACCOUNTS = ("admin", "root")
 _LOGINS = ("cred", "log in", "login")
-# Each pattern above begins at one of these words, in small letters, at one of these signs, or at
-# one of the options that `_find_option` finds.
+# Each pattern above begins at such a word, in small letters, at such a sign, or at an option.
 _OTHER_WORDS = (*_ACCOUNTS, *HEADER_WORDS, "auth", "cookie", "curl", "sudo", *_LOGINS, *COMMANDS)
 _ALL_WORDS = tuple(dict.fromkeys((*_ANCHORS, *_OTHER_WORDS)))
 _SEEDS = tuple(word for word in _ALL_WORDS if sum(part in word for part in _ALL_WORDS) == 1)
