@@ -326,8 +326,7 @@ class Witness:
             or (denies(phrase.prose) and any(denies(text) for _, text in orders.texts))
         ):
             return True
-        about = touched(phrase.prose) - self._touched
-        return bool(about & touched("\n".join(text for _, text in orders.texts)))
+        return self._is_about(phrase, "\n".join(text for _, text in orders.texts))
 
     def _observes(self, phrase: Phrase) -> bool:
         """Whether it is about names and numbers of the session, be it of the code and the figures
@@ -341,7 +340,12 @@ class Witness:
             return False
         if not all(self._done.holds(name) or self._printed.holds(name) for name in named):
             return False
-        return not (touched(text) - self._touched) & touched(orders)
+        return not self._is_about(phrase, orders)
+
+    def _is_about(self, phrase: Phrase, orders: str) -> bool:
+        """Whether it is about something that orders are about, and the user did not speak of."""
+        about = touched(phrase.prose) - self._touched
+        return bool(about) and bool(about & touched(orders))  # orders may be long
 
     @cached_property
     def _sentences(self) -> list[Said]:
