@@ -12,18 +12,15 @@ from skills_ref.validator import validate
 from tacit.base import trust
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
-from tacit.learn.drafts import COUNTING, draft, draft_sessions, propose_draft
-from tacit.learn.findings import (
-    ChecksFinding,
+from tacit.learn.demands import (
     Finding,
-    ProcedureFinding,
     RefusalFinding,
     RemarksFinding,
     RequestFinding,
-    TroubleFinding,
     WishFinding,
-    count_findings,
 )
+from tacit.learn.drafts import COUNTING, draft, draft_sessions, propose_draft
+from tacit.learn.findings import ChecksFinding, ProcedureFinding, TroubleFinding, count_findings
 from tacit.learn.ledger import Ledger
 from tacit.skills.fact import parse_fact
 from tacit.skills.skill_lint import lint

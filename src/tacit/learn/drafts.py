@@ -20,17 +20,19 @@ from tacit.changes.gate import Gate
 from tacit.changes.place import fact_places, user_place
 from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.counted_session import CountedSession, counted_sessions
-from tacit.learn.findings import (
-    ChecksFinding,
+from tacit.learn.demands import (
     Finding,
-    HabitsFinding,
-    ProcedureFinding,
     Quote,
     RefusalFinding,
     RemarksFinding,
     RequestFinding,
-    TroubleFinding,
     WishFinding,
+)
+from tacit.learn.findings import (
+    ChecksFinding,
+    HabitsFinding,
+    ProcedureFinding,
+    TroubleFinding,
     count_findings,
 )
 from tacit.learn.habits import Pair
