@@ -95,7 +95,7 @@ def wish_findings(
             groups[near].append((quote, wish, trace.project))
             for word in words:
                 by_word.setdefault(word, set()).add(near)
-    order = {"rule": 0, "correction": 1, "manner": 2}
+    order = {"rule": 0, "correction": 1, "manner": 2, "product": 3}
     remarks: dict[str, list[Quote]] = {}
     for group in groups:
         group.sort(key=lambda one: order[one[1].strength])
@@ -104,11 +104,11 @@ def wish_findings(
         project = projects.pop() if len(projects) == 1 else ""
         if group[0][1].strength == "rule" or len(_sessions(quotes)) >= FEWEST:
             yield WishFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
-        else:
+        elif group[0][1].strength != "product":
             remarks.setdefault(project, []).extend(quotes)
     for project, told_once in remarks.items():
-        if len(told_once) >= FEWEST:
-            quotes = tuple(told_once)
+        quotes = tuple(told_once)
+        if len(_sessions(quotes)) >= FEWEST:
             yield RemarksFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
 
 
@@ -158,15 +158,19 @@ def refusal_findings(project: str, traces: list[CountedSession]) -> Iterator[Ref
 _LEAST_ACTS = 3
 _RARE = 20
 """What is asked for less often than in one of so many sessions is no habit."""
-_ACTS = {"commit", "push", "merge", "deploy", "release"}
+_ACTS = {"commit", "push", "open-pr", "merge", "deploy", "release"}
 _KEPT = {
     ("update", "docs"), ("run", "tests"), ("run", "lint"), ("add", "tests"), ("write", "tests"),
     ("review", "changes"), ("review", "feedback"), ("check", "feedback"), ("address", "feedback"),
-    ("create", "PR"), ("create", "branch"), ("update", "changelog"), ("bump", "version"),
+    ("create", "branch"), ("update", "changelog"), ("bump", "version"),
     ("add", "screenshot"), ("check", "CI"), ("add", "todo"), ("split", "commits"),
+    ("spawn", "agents"), ("plan", ""),
 }  # fmt: skip
+_OFTEN = 3
+"""One of so many sessions is often."""
 _DONE_BY = {
     "commit": {"git commit"}, "push": {"git push"}, "merge": {"git merge", "gh pr merge"},
+    "open-pr": {"gh pr create"},
 }  # fmt: skip
 """The commands that do what is asked for."""
 
@@ -195,6 +199,8 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
         sessions = _sessions(quotes)
         few = len(traces) < (_RARE // 2 if verb in _ACTS else _RARE)
         enough = max(FEWEST if few else _LEAST_ACTS, len(traces) // _RARE)
+        if verb == "plan":  # many a plan is let go; only where it is the rule, it is waited for
+            enough = max(_LEAST_ACTS, len(traces) // _OFTEN)
         if len(sessions) >= enough and not _done_anyway(verb, sessions, traces):
             yield RequestFinding(
                 project=project, sessions=sessions, verb=verb, thing=thing,
@@ -212,6 +218,8 @@ def _done_anyway(verb: str, asked: Sequence[str], traces: list[CountedSession]) 
 
 _SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 _TENTH, _MOSTLY = 10, 2 / 3
+_NEAR = 2
+"""Telling words from one of a pair to the other: what stands further apart is two things."""
 # What every task is about: two of these together say what was to be done, and not how.
 _TASKS = frozenset(content_words(
     "add change check ci code continue create detail error explore fail failing file find finding"
@@ -247,8 +255,10 @@ def _repeated(
     usual = {word for word, seen in by_word.items() if len(seen) >= enough} - own
     together: dict[tuple[str, str], list[Quote]] = {}
     for quote, words in said:  # of rarer words there is no pair that stands in enough sessions
+        order = content_words(quote.text) if len(words & usual) > 1 else []
         for pair in combinations(sorted(words & usual), 2):
-            together.setdefault(pair, []).append(quote)
+            if abs(order.index(pair[0]) - order.index(pair[1])) <= _NEAR:
+                together.setdefault(pair, []).append(quote)
     taken: set[str] = set()
     often = {pair: len(_sessions(quotes)) for pair, quotes in together.items()}
     for pair in sorted(together, key=lambda words: (-often[words], words)):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tacit.learn.counted_session import CountedSession, count_session
+from tacit.learn.counted_session import CountedSession, count_session, one_project_each
 from tacit.learn.demands import (
     Finding,
     RefusalFinding,
@@ -44,8 +44,9 @@ from tacit.learn.rates import (
     hook_rate,
     lint_rules,
     troubles,
+    usual_form,
 )
-from tacit.traces.command_purposes import abstracted
+from tacit.traces.command_purposes import abstracted, work_class
 from tacit.traces.trace import Trace
 from tacit.traces.wishes import unwanted_programs
 
@@ -104,8 +105,8 @@ class ProcedureFinding(Finding, frozen=True, kw_only=True):
 def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
     """What the sessions show, the user's words first, then the best supported."""
     by_project: dict[str, list[CountedSession]] = {}
-    counted = (count_session(one) if isinstance(one, Trace) else one for one in sessions)
-    for session in sorted(counted, key=lambda one: (one.ended, one.id)):
+    counted = [count_session(one) if isinstance(one, Trace) else one for one in sessions]
+    for session in sorted(one_project_each(counted), key=lambda one: (one.ended, one.id)):
         by_project.setdefault(session.project, []).append(session)
     found: list[Finding] = []
     for project, own in by_project.items():
@@ -155,11 +156,20 @@ EVERYBODYS_CHECKS = re.compile(
 """What any agent tries first."""
 
 
+_OF_THE_FORGE = ("gh ", "glab ", "mcp__")
+"""What runs elsewhere is looked at after the work, and checks nothing before it."""
+
+
 def _checks(
     project: str, rates: dict[str, Rate], runs: Sequence[CountedRun], failing: Sequence[Trouble]
 ) -> Iterator[ChecksFinding]:
     """The checks of a project, where there is more to say than any agent would try first."""
-    own = [r for r in rates.values() if r.work and len(r.sessions) >= FEWEST and r.worked]
+    own = [
+        rate
+        for rate in rates.values()
+        if rate.work and len(rate.sessions) >= FEWEST and rate.worked
+        and not rate.purpose.startswith(_OF_THE_FORGE)
+    ]  # fmt: skip
     usual = _usual(own)
     if not usual:
         return
@@ -287,13 +297,13 @@ def _procedures(
     told: set[tuple[str, str]] = set()
     for goal, led in goals.items():
         steps = _steps_around(goal, led) if len(led) >= FEWEST else ()
-        telling = [step for step in steps if step.key not in KNOWN_TO_ALL]
+        telling = [step for step in steps if step.key != goal and _is_telling(step)]
         if all((session, goal) in told for session in led):
             continue  # it is a step of another procedure
         tool = any(way[at].tool for way, at in led.values())
         if tool and project and len(led) < _MANY_LED and not _SHARED_WORK.search(goal):
             continue  # how the agent works, perhaps
-        if len(steps) >= _SHORTEST and len(telling) >= FEWEST:
+        if len(steps) >= _SHORTEST and len(telling) >= (1 if len(led) > FEWEST else FEWEST):
             told |= {(session, step.key) for session in led for step in steps if step.key != goal}
             own = tuple(t for t in failing if t.program == goal)
             yield ProcedureFinding(
@@ -304,6 +314,11 @@ def _procedures(
                 tool=tool,
                 troubles=own,
             )
+
+
+def _is_telling(step: Step) -> bool:
+    """Whether a step is none that everybody knows, and no check, which is told with the checks."""
+    return step.key not in KNOWN_TO_ALL and work_class(step.key) is None
 
 
 def _steps_around(goal: str, led: dict[str, tuple[Sequence[Done], int]]) -> tuple[Step, ...]:
@@ -320,7 +335,7 @@ def _steps_around(goal: str, led: dict[str, tuple[Sequence[Done], int]]) -> tupl
     order = sorted(kept, key=lambda key: sum(at for at, _ in kept[key]) / len(kept[key]))
     middle = order.index(goal)
     return tuple(
-        Step(_common_form([form for _, form in kept[key]]), len(kept[key]), key)
+        Step(_common_form(key, [form for _, form in kept[key]]), len(kept[key]), key)
         for key in order[max(0, middle - _MOST_STEPS) : middle + _AFTER]
     )
 
@@ -347,7 +362,10 @@ _LASTING = re.compile(
 )  # fmt: skip
 
 
-def _common_form(forms: list[str]) -> str:
+def _common_form(key: str, forms: list[str]) -> str:
     """One form for several: the one that most have, with what differs as a variable."""
     common, count = Counter(forms).most_common(1)[0]
-    return common if count > 1 or len(forms) == 1 else abstracted(forms)
+    if 2 * count > len(forms):
+        return common
+    alike = len({len(form.split()) for form in forms}) == 1
+    return abstracted(forms) if alike else usual_form(key, forms)
