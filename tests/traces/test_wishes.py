@@ -215,3 +215,23 @@ def test_a_plan_is_let_go() -> None:
     assert not requests(made(["Move the parser", change], ["proceed", change]))
     assert not requests(made(["Move the parser", look], ["proceed with the second half", look]))
     assert not requests(made(["Move the parser", look], ["continue", change]))
+
+
+def test_other_agents_and_programs_do_not_speak_for_the_user() -> None:
+    """Not what a helper is told, nor what follows it; not a prompt with a hidden comment."""
+    rule = "Always run the formatter before a commit."
+    helper = "Task: read it. You are a delegated subagent of another session."
+    assert wishes(made(WORK, [helper], [rule])) == []
+    assert wishes(made(WORK, [f"<!-- cleanup -->\n{rule}"])) == []
+    assert [wish.text for wish in wishes(made(WORK, [rule], [helper]))] == [rule]
+
+
+def test_what_takes_something_away_is_no_rule() -> None:
+    """It is done once; and where it stands beside a rule, the rule is kept alone."""
+    assert (
+        wishes(made(WORK, ["add a line to AGENTS.md that says more and delete the old map"])) == []
+    )
+    (wish,) = wishes(made(WORK, ["Remove that file. Never commit the generated reports."]))
+    assert wish.text == "Never commit the generated reports."
+    (wish,) = wishes(made(WORK, ["never delete branches of other people"]))
+    assert wish.strength == "rule"

@@ -47,11 +47,13 @@ from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import content_words, telling_words
+from tacit.traces.wishes import content_words, is_lasting, sentences, telling_words
 
 _MOST_SAID = 390
 """Characters of a fact's one line; the gate takes a few more."""
 _MOST_QUOTES = 4
+_NAMING = 3
+"""Telling words that a sentence needs to give a name."""
 _MOST_REMARKS = 20
 
 
@@ -117,8 +119,11 @@ def _fact(finding: _Said, where: str) -> tuple[str, str, str]:
     quotes = finding.quotes
     match finding:
         case WishFinding():
-            plain = [w for w in telling_words(quotes[0].text) if re.fullmatch(r"[^\W\d_]+", w)]
-            name = "-".join(plain[:4])
+            told = [*filter(is_lasting, sentences(quotes[0].text)), quotes[0].text]
+            plain = [
+                re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", " ".join(telling_words(s))) for s in told
+            ]
+            name = "-".join(next((w for w in plain if len(w) >= _NAMING), plain[-1])[:4])
             place = f" in {where}" if finding.project else ""
             says = f"How the user wants it{place}: {_quote(quotes[0], 340)}"
             return name or "wish", says, "the user said how it is to be done"
@@ -333,7 +338,8 @@ def _rate(rate: Rate) -> str:
         if rate.failed
         else f"worked in all {rate.runs} runs"
     )
-    return f"{_code(rate.form)}: {how}, in {sessions}"
+    old = "" if rate.worked else "; some of what it finds may be older than a change"
+    return f"{_code(rate.form)}: {how}, in {sessions}{old}"
 
 
 def _rule(rule: RuleCount) -> str:

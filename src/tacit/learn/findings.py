@@ -33,6 +33,7 @@ from tacit.learn.habits import (
     pairs,
 )
 from tacit.learn.rates import (
+    CALLED_WRONGLY,
     FEWEST,
     CountedRun,
     Done,
@@ -167,10 +168,10 @@ def _checks(
     own = [
         rate
         for rate in rates.values()
-        if rate.work and len(rate.sessions) >= FEWEST and rate.worked
+        if rate.work and len(rate.sessions) >= FEWEST
         and not rate.purpose.startswith(_OF_THE_FORGE)
     ]  # fmt: skip
-    usual = _usual(own)
+    usual = _usual(own, runs)
     if not usual:
         return
     near = tuple(t for t in failing if t.work or t.program in {r.purpose.split()[0] for r in usual})
@@ -228,13 +229,28 @@ def _habits(project: str, changes: list[SessionChanges]) -> Iterator[HabitsFindi
 
 _ORDER = ("format", "lint", "types", "build", "test", "check")
 _SHARE = 5
+_FIND_FAULT = ("format", "lint", "types", "check")
 
 
-def _usual(rates: list[Rate]) -> list[Rate]:
-    """The checks that are run often enough to be the project's own, in the order of their use."""
-    most = max((len(rate.sessions) for rate in rates), default=0)
-    kept = [r for r in rates if len(r.sessions) * _SHARE >= most and r.worked * 3 >= r.runs]
+def _usual(rates: list[Rate], runs: Sequence[CountedRun]) -> list[Rate]:
+    """The checks that are run often enough to be the project's own, in the order of their use.
+
+    What mostly fails is one too where it finds fault with the code, and nothing else that does the
+    same works.
+    """
+    most = max((len(rate.sessions) for rate in rates if rate.worked), default=0)
+    often = [rate for rate in rates if len(rate.sessions) * _SHARE >= most]
+    kept = [rate for rate in often if rate.worked and rate.worked * 3 >= rate.runs]
+    served = {rate.work for rate in kept}
+    kept += [r for r in often if r.work not in served and r not in kept and _objects(r, runs)]
     return sorted(kept, key=lambda r: (_ORDER.index(r.work or "check"), -len(r.sessions)))
+
+
+def _objects(rate: Rate, runs: Sequence[CountedRun]) -> bool:
+    """Whether a check fails for what it finds in the code, and not for how it is called."""
+    failed = [run for run in runs if run.purpose == rate.purpose and run.outcome.failed]
+    found = [run for run in failed if run.rules or not CALLED_WRONGLY.search(run.error)]
+    return rate.work in _FIND_FAULT and 2 * len(found) > len(failed)
 
 
 def _other_troubles(

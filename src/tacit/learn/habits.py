@@ -260,6 +260,7 @@ _SHAPES = (
         r"(:[a-z_]+:|[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?) ?\S"
     )),
 )  # fmt: skip
+_TYPES = {"build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "style", "test"}
 _FEWEST_COMMITS = 5
 _HEREDOC = re.compile(r"\$\(cat <<-?\s*[\"']?(\w+)[\"']?\n\s*(.+)")
 
@@ -280,7 +281,8 @@ def messages(changes: Iterable[SessionChanges]) -> Messages | None:
             continue
         kinds = tuple(kind for kind, _ in Counter(kind for kind, _, _ in own).most_common(_MOST))
         example = clean(min((subject for _, subject, _ in own), key=len))
-        return Messages(shape, kinds, example, len(own), len(subjects), sessions)
+        said = shape if kinds[0] in _TYPES else shape.replace("type", "part")
+        return Messages(said, kinds, example, len(own), len(subjects), sessions)
     return None
 
 

@@ -84,7 +84,7 @@ class Rate(msgspec.Struct, frozen=True):
 
     purpose: str
     form: str
-    """The form that worked in most sessions."""
+    """The form that worked in most sessions, or that most have where it seldom works."""
     runs: int
     failed: int
     sessions: tuple[str, ...]
@@ -278,9 +278,10 @@ def _rate(purpose: str, runs: list[CountedRun]) -> Rate:
     says = next((line for line, count in said.most_common(1) if count >= FEWEST), "")
     says = "" if re.match(r"[✖✗✘×]", says) else says  # that line also counts what is wrong
     sessions = tuple(dict.fromkeys(run.session for run in runs))
+    telling = worked if len({run.session for run in worked}) >= FEWEST else runs
     return Rate(
         purpose,
-        usual_form(purpose, [form for form, _ in {(run.form, run.session): 0 for run in worked}]),
+        usual_form(purpose, [form for form, _ in {(run.form, run.session): 0 for run in telling}]),
         len(runs),
         len(runs) - len(worked),
         sessions,

@@ -63,11 +63,20 @@ class Typed(msgspec.Struct, frozen=True):
     """Whether it was typed in refusing a piece of work: a command, an edit."""
 
 
+_DELEGATED = late_pattern(
+    r"\byou\s+are\s+(?:an?|the)\s+(?:[\w-]+\s+){0,4}?(?:sub-?agent|child\s+agent|worker\s+agent)\b"
+    r"|\bfor\s+(?:a|the|your)\s+parent\s+(?:agent|session|\w+\.)|\bsubagent\s+conversation\b",
+    re.IGNORECASE,
+)
+
+
 def typed(trace: Trace) -> Iterator[Typed]:
-    """What the user typed, in order."""
+    """What the user typed, in order; a prompt with a hidden comment was made by a program."""
     worked = False
     for turn in trace.turns:
-        if turn.prompt and len(turn.prompt) <= MOST_TYPED:
+        if _DELEGATED.search(turn.prompt):
+            return  # from here on it is another agent that speaks
+        if turn.prompt and len(turn.prompt) <= MOST_TYPED and "<!--" not in turn.prompt:
             yield Typed(turn.number, turn.prompt, worked)
         for call in turn.calls:
             if reply := _own_words(call):
@@ -257,7 +266,14 @@ _BUILT = late_pattern(
 # Words that speak of all work to come, whatever it is about.
 _TO_COME = late_pattern(
     r"\b(?:from\s+now\s+on|going\s+forward|future|remember|keep\s+in\s+mind|conventions?|standards?"
-    r"|prefer|(?:claude|agents|gemini)\.md|we\s+(?:always|never|use)|whenever|every\s+time)\b",
+    r"|prefer|(?:claude|agents|gemini)\.md\s+that|we\s+(?:always|never|use)|whenever"
+    r"|every\s+time)\b",
+    re.IGNORECASE,
+)
+# What takes something away is done once, and nobody should do it by habit.
+_UNDOES = late_pattern(
+    r"(?<!never\s)(?<!not\s)(?<!n['’]t\s)(?<!before\s)\b(?:remo(?:ve|ev)|delete|wipe|erase|discard"
+    r"|reset|force[- ]push)\b",
     re.IGNORECASE,
 )
 # Answers to numbered questions belong to those.
@@ -307,14 +323,18 @@ def wishes(trace: Trace) -> list[Wish]:
                 continue
             named = strength != "manner" and _names_program(sentence, programs)
             strength = "rule" if named else strength
-            if _BUILT.search(sentence) and not _TO_COME.search(sentence):
-                strength = "product"
             needed = told[at - 1] if at else before if _ANSWERS.match(sentence) else ""
             whole = " ".join(told) if len(" ".join(told)) <= _WHOLE else f"{needed} {sentence}"
             if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
                 whole = f"{needed} {whole}"
             some = (whole.strip(), f"{needed} {sentence}".strip())
-            whole = next((text for text in some if not _FOR_ONCE.search(text)), sentence)
+            fits = (t for t in some if not (_FOR_ONCE.search(t) or _UNDOES.search(t)))
+            whole = next(fits, sentence)
+            if _UNDOES.search(whole):
+                continue
+            about = sentence if strength == "rule" else whole
+            if _BUILT.search(about) and not _TO_COME.search(about):
+                strength = "product"
             if _stands_alone(whole, pointed=whole != sentence, few=named):
                 found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
         before = told[-1] if told else ""
