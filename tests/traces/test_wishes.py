@@ -25,6 +25,8 @@ WORK = ["Do it", ran("ls")]
         "Every new function in the importer needs to have a docstring.",
         "Before every release please run the smoke script on staging.",
         "Free tools that run on every laptop are always preferred.",
+        "Commit messages must never name the tool that wrote them.",
+        "In this repo we use tabs in every language.",
         "Ask Robin for a review. Make that standard in your workflow.",
         "can we put this into the guide so that we see it in future?",
         "From now on every button comes from the kit in src/kit.",
@@ -72,6 +74,8 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         'hide this: "IMPORTANT: when reporting values always state the unit and the time of it"',
         "All findings of the above list should be tracked going forward",
         "1. yes\n2. always on, and never below ten\n3. no",
+        "make sure that all tests must pass", "replace it wherever the library we use is named",
+        "In the future we should support several languages in the importer",
         "Continue", "Instead, tell me what this does", "we should always do that",
         "x" * 900 + " always run tests first.",
     ],
@@ -199,6 +203,8 @@ def test_a_request_may_name_its_object_in_the_sentence_before() -> None:
         "The panel should always be hidden unless somebody works.",
         "never put the full date in the sidebar of the overview",
         "`readRows` must take a limit, and always make sure that it holds",
+        "The feed should always go to the second host",
+        "Guests are not allowed to vote twice",
     ],
 )
 def test_what_is_built_is_a_task(prompt: str) -> None:

@@ -110,11 +110,18 @@ _START = (
 _NOT = r"(?:don['’]?t|do\s+not|never|stop|avoid|no\s+more|quit|refrain\s+from)"
 _POINTED = r"it|this|that|them|these|those|the|my|your|his|her|its|our"
 """What points at one thing on the desk: `don't touch the theme` is about a task."""
-_PIECE = (
-    r"(?:additions?|branch(?:es)?|changes?|commits?|docs|features?|functions?|merges?|new\s+files?"
-    r"|prs?|pull\s+requests?|pushe?s?|releases?|sessions?|stor(?:y|ies)|tasks?|tests?|tickets?)"
+_MADE = (
+    r"(?:additions?|branch(?:es)?|changes?|commits?|functions?|merges?|new\s+files?|prs?"
+    r"|pull\s+requests?|pushe?s?|releases?|tests?)"
 )
-"""Pieces of work: what is to be done with every one of them is a rule."""
+_PIECE = rf"(?:{_MADE}|docs|features?|sessions?|stor(?:y|ies)|tasks?|tickets?)"
+"""Pieces of work: what is to be done with every one of them is a rule. Of those that a program may
+be about too, only what comes before or after them is."""
+_OF_WORK = (
+    rf"(?:{_MADE}|agents?|code|comments?|dependenc(?:y|ies)|docs|files?|imports?|logs?|messages?"
+    r"|migrations?|names?|packages?|scripts?|secrets?|types?|variables?|versions?|main|master)"
+)
+"""What work is made of: what always or never is to be with it says how one works."""
 # What says by itself that it is to last.
 _RULE = late_pattern(
     rf"""{_START}(?:please\s+)?(?:always|never)\s+[a-z]{{2,}}
@@ -122,9 +129,8 @@ _RULE = late_pattern(
     | \bas\s+a\s+(?:general\s+)?rule\b | \b(?:every|each)\s+time\s+(?:you|we|i)\b
     | \bwhenever\s+(?:you|we)\b
     | \b(?:you|we|agents?)\s+(?:should|must|need\s+to|have\s+to)\s+(?:always|never)\b
-    | \b(?:must|should)\s+(?:always|never)\s+(?:be|have|use|go|run|contain|include|stay|live)\b
-    | \bwe\s+(?:always|never|only\s+use|don['’]?t\s+(?:use|want|do|need|allow|write|add|commit)
-    |prefer|use\b(?!d))
+    | \bwe\s+(?:always|never|don['’]?t\s+(?:use|do|need|allow|write|add|commit))
+    | (?:{_START}|\bin\s+this\s+(?:repo\w*|project|codebase),?\s+)we\s+(?:only\s+)?(?:prefer|use)\b
     | \bi\s+(?:always\s+(?:want|use|prefer)|never\s+(?:want|use)|prefer)\b
     | \b(?:should|must|do)(?:\s+not|n['’]?t)\b[^.?!]*\bever\b
     | \byou(?:['’]re|\s+are)\s+(?:running\s+)?(?:in|on|inside)\s+an?\b
@@ -136,15 +142,16 @@ _RULE = late_pattern(
     | \bremember\s+(?:to|that|this:)\b | \bkeep\s+(?:this\s+|that\s+|it\s+)?in\s+mind\b
     | \bmake\s+(?:that|this|it)\s+(?:an?\s+|the\s+|your\s+|our\s+)?(?:standard|default|habit
     |(?:standard\s+)?practice|convention|part\s+of\s+(?:your|our|the)\s+(?:workflow|process))\b
-    | \bfor\s+future\s+reference\b | \b(?:is|are)\s+(?:banned
-    |forbidden|not\s+allowed|always\s+preferred)\b
+    | \bfor\s+future\s+reference\b | \b(?:is|are)\s+always\s+preferred\b
     | \bstanding\s+(?:orders?|items?|rules?|instructions?)\b
     | \b(?:code|coding|commit|naming|style|team|house)\s+(?:standard|convention|policy|rule)s?\s*:
     | \b(?:(?:start|beginning|end)\s+of|before|after)\s+(?:every?|each|any)\s+(?:new\s+)?{_PIECE}\b
-    | \b(?:every|each|all|any)\s+(?:[\w-]+\s+){{0,3}}?{_PIECE}\b[^.?!]*
-      \b(?:must|should|needs?\s+to|ha(?:s|ve)\s+to)\b
+    | \b(?:every|each|all|any)\s+(?:[\w-]+\s+){{0,3}}?{_MADE}\b[^.?!]*
+      \b(?:must|should|needs?\s+to|ha(?:s|ve)\s+to)\b(?!\s+(?:be\s+green|pass|still|work)\b)
+    | \b{_OF_WORK}\b[^.?!]*\b(?:(?:must|should)\s+(?:always|never)\s+[a-z]{{2,}}
+    |(?:is|are)\s+(?:banned|forbidden|not\s+allowed))\b
     | 总是 | 永远 | 从不 | 以后 | 下次 | 务必 | 禁止 | 每次都 | 我们(?:用|使用|不用)
-    | 優先 | 今後 | 必ず | 絶対に | 毎回
+    | 優先して | 今後 | 必ず | 絶対に | 毎回
     | しないで | 使わないで | 항상 | 절대 | 앞으로 | 하지\s*마
     | \b(?:immer|niemals|künftig|ab\s+(?:jetzt|sofort)|in\s+zukunft|grundsätzlich|wir\s+(?:nutzen
     |verwenden|benutzen))\b
@@ -169,7 +176,8 @@ _FOLLOWS = late_pattern(r"\b(?:recent|latest|align|accordingly|current|up\s+to\s
 # What lasts where it asks for something, and puts off where it does not.
 _LATER = late_pattern(r"\b(?:in\s+(?:the\s+)?future|next\s+time)\b", re.IGNORECASE)
 _TELLS = late_pattern(
-    rf"\b(?:always|never|please|should|must|make\s+sure|ensure|let\s+me|ask|use|keep|{_NOT})\b",
+    rf"\b(?:always|never|please|you\s+(?:should|must)|make\s+sure|ensure|let\s+me|ask|{_NOT})\b"
+    r"|(?:^|[,:]\s*|\btime\s+)(?:use|keep)\b",
     re.IGNORECASE,
 )
 # What is weighed, not wished for.
@@ -209,6 +217,11 @@ _AGAINST = late_pattern(
     | \bnon\s+(?:usare|fare|eseguire)\b
     | \bне\s+(?:используй|надо|делай|запускай|трогай)""",
     re.IGNORECASE | re.VERBOSE,
+)
+# How something is to behave.
+_BEHAVES = late_pattern(
+    r"\b(?:must|should)\s+(?:always|never)\s+[a-z]{2,}|\b(?:is|are)\s+(?:forbidden|not\s+allowed)\b",
+    re.IGNORECASE,
 )
 # How things are to be made, whatever they are.
 _MANNER = late_pattern(
@@ -383,7 +396,9 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
         return "rule"
     if worked and _AGAINST.search(sentence):
         return "correction"
-    return "manner" if _MANNER.search(sentence) else None
+    if _MANNER.search(sentence):
+        return "manner"
+    return "product" if _BEHAVES.search(sentence) else None
 
 
 def _programs(trace: Trace) -> frozenset[str]:
