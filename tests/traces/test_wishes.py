@@ -28,7 +28,7 @@ WORK = ["Do it", ran("ls")]
         "Commit messages must never name the tool that wrote them.",
         "In this repo we use tabs in every language.",
         "Ask Robin for a review. Make that standard in your workflow.",
-        "can we put this into the guide so that we see it in future?",
+        "can we put this into the guide.md so that we see it in future?",
         "From now on every button comes from the kit in src/kit.",
         "Extend CLAUDE.md by a remark that the app must cope with huge tables.",
         "以后提交之前先运行测试", "Bitte immer auf Deutsch kommentieren und kurz halten.",

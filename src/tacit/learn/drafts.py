@@ -250,6 +250,8 @@ def _skill_draft(
 
 def _why(finding: Finding) -> str:
     match finding:
+        case ChecksFinding(rates=(), others=others):
+            return "work was done with " + ", ".join(rate.purpose for rate in others)
         case ChecksFinding(rates=rates):
             return "work was checked by " + ", ".join(rate.purpose for rate in rates[:4])
         case HabitsFinding():
@@ -262,6 +264,8 @@ def _why(finding: Finding) -> str:
 
 
 def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
+    if not finding.rates:
+        return _commands(finding, where)
     names = ", ".join(dict.fromkeys(rate.purpose for rate in finding.rates[:4]))
     about = (
         f"The commands that check work in {where} ({names}), in order, what they object to and"
@@ -296,6 +300,16 @@ def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
     if finding.troubles:
         body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
     return f"{where}-checks", about, body
+
+
+def _commands(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
+    names = ", ".join(rate.form for rate in finding.others)
+    about = (
+        f"The commands that work is done with in {where}, beside those that everybody has"
+        f" ({names}), and how often they fail. Use when one of them could serve in {where}."
+    )
+    body = [f"# Commands of {where}", "", *(f"- {_rate(rate)}" for rate in finding.others)]
+    return f"{where}-commands", about, body
 
 
 def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:

@@ -127,7 +127,9 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
     rates = count_rates(run for run in runs if run.purpose not in unwanted)
     failing = troubles(runs, rates)
     checks = [
-        _with_habits(found, runs, traces, rates) for found in _checks(project, rates, runs, failing)
+        _with_habits(found, runs, traces, rates)
+        for found in _checks(project, rates, runs, failing)
+        or _only_commands(project, own_commands(rates.values()))
     ]
     return [
         *refusals,
@@ -161,9 +163,17 @@ _OF_THE_FORGE = ("gh ", "glab ", "mcp__")
 """What runs elsewhere is looked at after the work, and checks nothing before it."""
 
 
+def _only_commands(project: str, others: Sequence[Rate]) -> list[ChecksFinding]:
+    """The commands of a project of whose checks there is nothing to tell."""
+    sessions = dict.fromkeys(session for rate in others for session in rate.sessions)
+    if not project or max((len(rate.sessions) for rate in others), default=0) <= FEWEST:
+        return []
+    return [ChecksFinding(project=project, sessions=tuple(sessions), rates=())]
+
+
 def _checks(
     project: str, rates: dict[str, Rate], runs: Sequence[CountedRun], failing: Sequence[Trouble]
-) -> Iterator[ChecksFinding]:
+) -> list[ChecksFinding]:
     """The checks of a project, where there is more to say than any agent would try first."""
     own = [
         rate
@@ -173,16 +183,17 @@ def _checks(
     ]  # fmt: skip
     usual = _usual(own, runs)
     if not usual:
-        return
+        return []
     near = tuple(t for t in failing if t.work or t.program in {r.purpose.split()[0] for r in usual})
     rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
     known = all(EVERYBODYS_CHECKS.fullmatch(rate.purpose) for rate in usual)
     if known and not near and not rules:
-        return
-    sessions = dict.fromkeys(session for rate in usual for session in rate.sessions)
-    yield ChecksFinding(
-        project=project, sessions=tuple(sessions), rates=tuple(usual), rules=rules, troubles=near
+        return []
+    sessions = tuple(dict.fromkeys(session for rate in usual for session in rate.sessions))
+    checks = ChecksFinding(
+        project=project, sessions=sessions, rates=tuple(usual), rules=rules, troubles=near
     )
+    return [checks]
 
 
 _COMPANION = re.compile(

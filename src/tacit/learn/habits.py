@@ -17,7 +17,7 @@ import msgspec
 
 from tacit.base.secrets import clean
 from tacit.learn.rates import FEWEST, Rate
-from tacit.traces.command_purposes import joined_commands, purpose_of
+from tacit.traces.command_purposes import is_everybodys, joined_commands, purpose_of
 from tacit.traces.observations import paths_of
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.tool_calls import command_of
@@ -301,19 +301,33 @@ def _subject(words: Sequence[str], command: str) -> str:
 
 _RUNNERS = re.compile(
     r"^(?:(?:npm|pnpm|yarn|bun|mise|poe|pdm|hatch|uv|rye|cargo|composer) run "
+    r"|(?:pnpm|yarn) (?!add|ci|create|dedupe|dev\b|dlx|exec|i\b|init|install|link|list|ls|outdated"
+    r"|remove|start\b|up|why)\S"
     r"|(?:make|just|task|deno task|rake|nx|turbo|invoke|tox|nox) \S"
     r"|(?:docker compose|docker-compose) (?:up|run|exec)\b|\S*\.sh\b|(?:bin|scripts?)/\S)"
 )  # fmt: skip
 
 
 def own_commands(rates: Iterable[Rate]) -> tuple[Rate, ...]:
-    """Tasks and scripts of the project, beside the checks, that worked in several sessions."""
-    own = [
-        rate
-        for rate in rates
-        if rate.work is None
-        and len(rate.sessions) >= FEWEST
-        and rate.worked >= FEWEST
-        and _RUNNERS.match(rate.purpose)
-    ]
-    return tuple(sorted(own, key=lambda rate: -len(rate.sessions))[:_MOST])
+    """Tasks, scripts and programs of the project, beside the checks, that worked in several
+    sessions."""
+    others = [rate for rate in rates if rate.work is None and len(rate.sessions) >= FEWEST]
+    own = [rate for rate in others if rate.worked >= FEWEST and _RUNNERS.match(rate.purpose)]
+    found = sorted([*own, *_own_programs(others)], key=lambda rate: -len(rate.sessions))
+    return tuple(found[:_MOST])
+
+
+def _own_programs(rates: Iterable[Rate]) -> Iterator[Rate]:
+    """Programs that not everybody has, such as one for tickets, with what they are told to do."""
+    by_program: dict[str, list[Rate]] = {}
+    for rate in rates:
+        program, _, told = rate.purpose.partition(" ")
+        if told and rate.worked and not is_everybodys(program):
+            by_program.setdefault(program, []).append(rate)
+    for program, own in by_program.items():
+        sessions = tuple(dict.fromkeys(session for rate in own for session in rate.sessions))
+        if len(own) >= FEWEST and len(sessions) > FEWEST:
+            often = sorted(own, key=lambda rate: -len(rate.sessions))[: _MOST + 1]
+            told = "|".join(sorted(rate.purpose.partition(" ")[2] for rate in often))
+            runs, failed = sum(rate.runs for rate in own), sum(rate.failed for rate in own)
+            yield Rate(program, f"{program} {told}", runs, failed, sessions)

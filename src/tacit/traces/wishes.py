@@ -189,8 +189,9 @@ _WEIGHED = late_pattern(
 )
 # A question that is a request, and says that it is to last.
 _POLITE = late_pattern(
-    r"\b(?:can|could|would|will)\s+(?:you|we)\b[^.!?]*(?:\b(?:from\s+now\s+on|going\s+forward"
-    r"|(?:every|each)\s+time)\b|\bso\s+(?:that\s+)?(?:you|we|it)\b[^.!?]*\bin\s+(?:the\s+)?future\b)",
+    r"\b(?:can|could|would|will)\s+(?:you|we)\b(?:[^.!?]|\.\w)*(?:\b(?:from\s+now\s+on"
+    r"|going\s+forward|(?:every|each)\s+time)\b"
+    r"|\bso\s+(?:that\s+)?(?:you|we|it)\b[^.!?]*\bin\s+(?:the\s+)?future\b)",
     re.IGNORECASE,
 )
 # What puts something right, and may be meant for once.
@@ -384,13 +385,21 @@ def _says_why(sentence: str) -> bool:
 
 
 def _strength(sentence: str, worked: bool) -> Strength | None:
+    """How much a sentence asks for. Few do, so what would speak against it is looked for last."""
+    if (found := _asks(sentence, worked)) is None:
+        return None
     if _FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence):
         return None
     if _POLITE.search(sentence):
         return "rule"
-    if sentence.endswith(("?", "？")) or _WEIGHED.search(sentence):
-        return None
-    if _RULE.search(sentence) or (_LATER.search(sentence) and _TELLS.search(sentence)):
+    weighed = sentence.endswith(("?", "？")) or _WEIGHED.search(sentence)
+    return None if weighed else found
+
+
+def _asks(sentence: str, worked: bool) -> Strength | None:
+    if _POLITE.search(sentence) or _RULE.search(sentence):
+        return "rule"
+    if _LATER.search(sentence) and _TELLS.search(sentence):
         return "rule"
     if _NOTED.search(sentence) and not _FOLLOWS.search(sentence):
         return "rule"
