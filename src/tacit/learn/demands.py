@@ -16,7 +16,8 @@ from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST
 from tacit.traces.command_purposes import work_class
-from tacit.traces.wishes import Request, Wish, content_words, wide_pairs
+from tacit.traces.requests import Request
+from tacit.traces.wishes import Wish, content_words, wide_pairs
 
 
 class Quote(msgspec.Struct, frozen=True):

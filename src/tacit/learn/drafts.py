@@ -316,7 +316,7 @@ def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
     what = [
         *(["which files change together"] if finding.pairs else []),
         *(["which changed files stay out of commits"] if finding.left_out else []),
-        *(["how commit messages begin"] if finding.messages else []),
+        *([f"how commit messages begin ({said.shape})"] if (said := finding.messages) else []),
     ]
     about = (
         f"How changes are made in {where}: {', '.join(what)}. Use when changing files in {where},"
@@ -335,7 +335,9 @@ def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
     if said := finding.messages:
         kinds = ", ".join(_code(kind) for kind in said.kinds)
         line = f"Commit messages begin as {_code(said.shape)} (most with {kinds}), e.g."
-        body += ["", f"{line} {_code(said.example)}: {said.count} of {said.of}."]
+        parts = ", ".join(_code(part) for part in said.parts)
+        part = f" Most name the part in brackets: {parts}." if parts else ""
+        body += ["", f"{line} {_code(said.example)}: {said.count} of {said.of}.{part}"]
     return f"{where}-changes", about, body
 
 

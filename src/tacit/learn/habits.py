@@ -57,6 +57,8 @@ class Messages(msgspec.Struct, frozen=True):
     count: int
     of: int
     sessions: tuple[str, ...]
+    parts: tuple[str, ...] = ()
+    """What stands in brackets behind it most, where most have brackets."""
 
 
 class SessionChanges(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -260,6 +262,7 @@ _SHAPES = (
         r"(:[a-z_]+:|[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?) ?\S"
     )),
 )  # fmt: skip
+_SCOPE = re.compile(r"^[a-z]{2,10}\(([\w./-]{1,30})\)!?: ")
 _TYPES = {"build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "style", "test"}
 _FEWEST_COMMITS = 5
 _HEREDOC = re.compile(r"\$\(cat <<-?\s*[\"']?(\w+)[\"']?\n\s*(.+)")
@@ -282,7 +285,10 @@ def messages(changes: Iterable[SessionChanges]) -> Messages | None:
         kinds = tuple(kind for kind, _ in Counter(kind for kind, _, _ in own).most_common(_MOST))
         example = clean(min((subject for _, subject, _ in own), key=len))
         said = shape if kinds[0] in _TYPES else shape.replace("type", "part")
-        return Messages(said, kinds, example, len(own), len(subjects), sessions)
+        scopes = [scope for _, subject, _ in own for scope in _SCOPE.findall(subject)]
+        parts = tuple(scope for scope, _ in Counter(scopes).most_common(_MOST))
+        parts = parts if 2 * len(scopes) > len(own) else ()
+        return Messages(said, kinds, example, len(own), len(subjects), sessions, parts)
     return None
 
 
