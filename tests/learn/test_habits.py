@@ -97,6 +97,9 @@ def test_what_is_never_committed_is_left_out() -> None:
     found = left_out([committed(1, "src/a.py"), committed(2, "src/a.py"), once])
     assert [one.path for one in found] == ["local/run.lock"]
     assert left_out([*(committed(n, "src/a.py") for n in (1, 2)), committed(3, "-A")]) == ()
+    many = "".join(f"?? notes/day-{day}.md\n" for day in range(3))
+    (notes,) = left_out(committed(n, "src/a.py", f" M src/a.py\n{many}") for n in (1, 2))
+    assert (notes.path, len(notes.sessions)) == ("notes/day-….md", 2)
     short = " M src/a.py\n M local/state.json\n?? local/run.lock\n"
     assert len(left_out(committed(n, "src/a.py", short) for n in (1, 2))) == 2
 

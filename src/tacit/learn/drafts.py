@@ -412,9 +412,10 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
     title = work.replace("-", " ") or one_line(re.sub(r"[_-]+", " ", own))
     steps = ", ".join(step.key for step in finding.steps[:6])
     what = f"to {title}" if finding.tool else f"of a {title}"
+    when = f"asked to {title}" if finding.tool else f"a {title} is asked for"
     about = (
-        f"The steps {what} in {where}, in order: {steps}. Use when {what.removeprefix('of ')} is"
-        f" asked for in {where}, before {goal}."
+        f"The steps {what} in {where}, in order: {steps}. Use when {when} in {where}, before"
+        f" {goal}."
     )
     body = [f"# {title[:1].upper()}{title[1:]} in {where}", "", "In this order:", ""]
     for number, step in enumerate(finding.steps, 1):

@@ -186,6 +186,7 @@ _STATUS = re.compile(
     re.MULTILINE,
 )
 _UNTRACKED = re.compile(r"^Untracked files:\n(?:\s+\(use .*\n)?((?:\t.+\n?)+)", re.MULTILINE)
+_NUMBER = re.compile(r"\d+(?:[-_:T.]\d+)*")
 _EVERYTHING = {".", "-A", "--all", "-u", "--update", ":/", "*"}
 
 
@@ -198,10 +199,13 @@ def left_out(sessions: Iterable[SessionChanges]) -> tuple[LeftOut, ...]:
             added |= staged
             for path in pending - staged if staged else ():
                 left.setdefault(path, {})[one_session.session] = None
+    left = {path: own for path, own in left.items() if not any(_covers(n, path) for n in added)}
+    alike = Counter(_NUMBER.sub("…", path) for path in left)
+    for path in list(left):  # of many that differ in a day or a number, one
+        if alike[one := _NUMBER.sub("…", path)] > FEWEST:
+            left.setdefault(one, {}).update(left.pop(path))
     found = [
-        LeftOut(clean(path), tuple(shown))
-        for path, shown in left.items()
-        if len(shown) >= FEWEST and not any(_covers(name, path) for name in added)
+        LeftOut(clean(path), tuple(shown)) for path, shown in left.items() if len(shown) >= FEWEST
     ]
     return tuple(sorted(found, key=lambda one: (-len(one.sessions), one.path))[:_MOST])
 

@@ -333,8 +333,8 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
     groups: dict[tuple[str, str], list[CountedRun]] = {}
     present = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
     for run in runs:
-        if run.outcome.state != "failed":
-            continue
+        if run.outcome.state != "failed" or run.rules:
+            continue  # what names rules was called well, and found fault with the code
         another_form = run.by_form and run.work in (None, "build")
         about_the_call = CALLED_WRONGLY.search(run.error) or another_form
         if run.tool or about_the_call or _fails_always(run.purpose, rates):

@@ -248,7 +248,7 @@ _WITH_SUBCOMMANDS = {
     "dotnet": set(), "manage.py": set(), "systemctl": set(), "apt-get": set(),
 }  # fmt: skip
 _SAME = {"pip3": "pip", "docker-compose": "docker compose", "apt": "apt-get"}
-_TWO = {"run", "exec", "compose", "pr", "issue", "release", "workflow"}
+_TWO = {"run", "exec", "compose", "pr", "issue", "release", "workflow", "repo"}
 _TWO_WORDS = {"aws", "gcloud", "az"}
 _ASSIGN = late_pattern(r"\$?[A-Za-z_][A-Za-z0-9_]*\+?=")
 _WORD = late_pattern(r"[A-Za-z][A-Za-z0-9_:-]{0,39}")
