@@ -196,3 +196,16 @@ def test_programs_of_its_own_are_told() -> None:
     assert draft(found).name == "app-commands"
     assert "tick close|open" in draft(found).text
     assert not any(isinstance(f, ChecksFinding) for f in count_findings(own[:2]))
+
+
+def test_files_are_seen_from_the_project_on_every_system() -> None:
+    """By whole paths or as an agent in the folder names them; not what lies outside."""
+
+    def changed(project: str, *paths: str) -> tuple[str, ...]:
+        calls = [called("Edit", {"file_path": path}) for path in paths]
+        return habits.changes_of(made(["Go", *calls], project=project)).edited
+
+    assert changed("/p/app", "/p/app/src/a.py", "src/b.py", "/p/x.py", "../c") == (
+        "src/a.py", "src/b.py",
+    )  # fmt: skip
+    assert changed("C:\\p\\app", "C:\\p\\app\\src\\a.py", "C:\\x.py") == ("src/a.py",)

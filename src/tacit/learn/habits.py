@@ -7,6 +7,7 @@ failures and procedures are `findings.py`'s and `rates.py`'s.
 """
 
 import os
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -89,14 +90,20 @@ _MOSTLY = 3 / 4
 
 def edited_files(trace: Trace) -> set[str]:
     """The files of the project that a session changed, by their paths within it."""
-    base = trace.project.rstrip("/") + "/"
-    found: set[str] = set()
-    for call in trace.each_call():
-        if call.kind in ("write", "edit") and call.finished and not call.failed:
-            paths = (os.path.join(base, path) for path in paths_of(call) if trace.project)
-            inside = (path for path in paths if path.startswith(base))
-            found |= {os.path.relpath(path, trace.project) for path in inside}
-    return found
+    calls = (call for call in trace.each_call() if call.kind in ("write", "edit"))
+    done = (call for call in calls if call.finished and not call.failed and trace.project)
+    return {_within(path, trace.project) for call in done for path in paths_of(call)} - {""}
+
+
+def _within(path: str, project: str) -> str:
+    """`path` as seen from the project, on whatever system that was; empty where it lies outside."""
+    if "\\" in project:
+        path, project = path.replace("\\", "/"), project.replace("\\", "/")
+    base = project.rstrip("/") + "/"
+    if path.startswith(base):
+        path = path[len(base) :]
+    path = posixpath.normpath(path)
+    return "" if re.match(r"/|[A-Za-z]:|\.\.(?:/|$)", path) else path
 
 
 # Files that go together.
