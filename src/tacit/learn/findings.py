@@ -181,7 +181,7 @@ def _checks(
         if rate.work and len(rate.sessions) >= FEWEST
         and not rate.purpose.startswith(_OF_THE_FORGE)
     ]  # fmt: skip
-    usual = _usual(own, runs)
+    usual = _usual(own, runs if project else ())  # what is not a project's own may be the work
     if not usual:
         return []
     near = tuple(t for t in failing if t.work or t.program in {r.purpose.split()[0] for r in usual})
