@@ -51,7 +51,7 @@ class Redacted(NamedTuple):
 
 
 class Signs(NamedTuple):
-    """What stands in a text by which it may hold secrets: of a part of it, no other need be asked."""
+    """What stands in a text by which it may hold secrets; in a part of it nothing else does."""
 
     words: frozenset[str]
     """Those beside which passwords stand."""
