@@ -137,6 +137,27 @@ class Subagent(msgspec.Struct, frozen=True, tag="subagent"):
 Step = Text | ToolCall | Activation | Compaction | Subagent | Told
 
 
+def text_of_step(step: Step) -> str:
+    """All that a step says, does or prints, as a person would read it."""
+    match step:
+        case Text(text=text) | Told(text=text) | Compaction(summary=text):
+            return text
+        case Subagent(name=name, task=task):
+            return f"{name} {task}"
+        case ToolCall():
+            given = _texts_in(step.arguments)
+            return "\n".join((step.name, *given, step.error, step.result))
+    return ""
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(part)
+
+
 class Turn(msgspec.Struct, frozen=True):
     """A prompt and all that followed it, in order, up to the next prompt.
 
