@@ -56,6 +56,8 @@ class Usage(msgspec.Struct, frozen=True):
     def sum(parts: Iterable["Usage"]) -> "Usage":
         """All of `parts` together; the cost is of those whose cost is known."""
         parts = tuple(parts)
+        if len(parts) == 1:
+            return parts[0]
         costs = [part.cost for part in parts if part.cost is not None]
         return Usage(
             sum([part.input for part in parts]),
