@@ -238,7 +238,7 @@ class Witness:
         if same_kind and known >= SHOWN:
             return True
         states = found.kind != "check" and not Phrase("", 1, found.clause).orders
-        if found.kind not in self._ordered_kinds and (same_kind or (states and known >= CLEARED)):
+        if (same_kind or (states and known >= CLEARED)) and found.kind not in self._ordered_kinds:
             return True  # of this nothing was printed, and the session has done or named it
         return self._deeds.best(told).share >= (SHOWN_KIND if same_kind else SHOWN)
 
