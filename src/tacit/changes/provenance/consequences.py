@@ -206,12 +206,20 @@ def _clause(clause: str) -> Iterator[tuple[str, str]]:
 
 _MEANS_ANOTHER = re.compile(r"\s*(?:it|this|that|them|these|those|which)\b")
 
+_NAMES_ANOTHER = re.compile(
+    r"\w*\s(?:accounts?|clusters?|data|databases?|directory|environments?|errors?|failures?|findings?"
+    r"|folders?|hosts?|instances?|machines?|nodes?|servers?|users?|warnings?)\b"
+)
+"""What makes a check's word the name of something else: a login node, a test database."""
+
 
 def _is_near(denial: re.Match[str], thing: re.Match[str]) -> bool:
     """Whether a denial is about the thing. In Latin letters it stands before it, but for a verb
     ("is not run")."""
     gap = thing.start() - denial.end()
     if gap >= 0 and _MEANS_ANOTHER.match(denial.string[denial.end() : thing.start()]):
+        return False
+    if _NAMES_ANOTHER.match(denial.string, thing.end()):
         return False
     if thing[0].isascii() and " " not in denial[0]:
         return 0 <= gap <= _NEAR

@@ -105,6 +105,9 @@ class _Collector:
         if call.error == REFUSED or call.result.startswith(REFUSED):
             return
         self._given(step, call)
+        if call.kind == "shell" and any(map(_OWN_DIFF.fullmatch, _strings(call.arguments))):
+            added = (line[1:] for line in call.result.split("\n") if _ADDED.match(line))
+            self._do(step, "\n".join(added), "edit", copied=True)
         if call.kind == "ask" and _is_asking(host, call.name):
             self._do(step, _answer(call), "user")
         else:
@@ -164,6 +167,13 @@ class _Collector:
                 yield msgspec.structs.replace(said, text="\n".join(parts))
 
 
+_OWN_DIFF = re.compile(
+    r"git (?:-C \S+ )?diff(?: --(?:cached|staged|stat|word-diff|unified=\d+)| -U\d+)*"
+    r"(?: (?:-- )?(?:[\w.-]*/)*[\w-]*\.?[\w.-]+)*"
+    r"(?: ?\| ?(?:grep|egrep|head|tail|sed|cat)\b[^|;&]{0,80})*"
+)
+"""Shows what was changed and not committed yet: what an edit made, by whatever program."""
+_ADDED = re.compile(r"\+(?!\+\+ )")
 _SAYING = {"keep_todos", "run_agent", "remember", "ask_user", "manage_skill", "search_web"}
 """Tools by which an agent says something: to itself, to another agent, to the user."""
 _QUESTIONS = {"question", "questions", "header", "prompt", "message", "text", "description"}

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from tacit.changes.scan.disguise import fold, views
+from tacit.changes.scan.reach import is_in_forge, is_widely_known
 from tacit.skills import frontmatter
 from tacit.skills.fact import FACT_FILE
 from tacit.skills.search_index import STEMMED_WORDS, as_utf8
@@ -184,6 +185,7 @@ _WHEN = re.compile(
 
 
 _LOOKS = re.compile(
+    r"(?:(?:if|when|where|once)\b[^,;:]{0,120},\s)?"
     r"(?:check|compare|confirm|inspect|look|make sure|measure|read|see|verify|watch)\b",
     re.IGNORECASE,
 )
@@ -245,6 +247,11 @@ class Phrase(msgspec.Struct, frozen=True):
     def says_about(self) -> bool:
         """Whether it only names a subject: "Finding slow queries in Postgres"."""
         return bool(_SUBJECT.fullmatch(self.text)) and not _ORDERS.search(self.text)
+
+    @property
+    def introduces(self) -> bool:
+        """Whether it only says what the list below it is for."""
+        return self.text.endswith((":", "："))
 
     @property
     def looks(self) -> bool:
@@ -405,3 +412,35 @@ def is_english(text: str) -> bool:
     """Whether `text` may be in English, by its little words."""
     found = languages(text, 2) or languages(text, 1)
     return not found or "en" in found
+
+
+ADDRESS = re.compile(
+    r"\bhttps?://[^\s`'\"<>)\]]+|\b[\w.+-]+@(?:[\w-]+\.)+[a-z]{2,}\b"
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?\b"
+    r"|\b(?:[a-z0-9-]+\.){1,4}(?:com|net|org|io|dev|app|invalid|example|test|info|biz|co|me|sh|ru|cn"
+    r"|de|fr|uk|xyz|top|site|online|cloud|ai)\b(?:/[^\s`'\"<>)\]]*)?",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(r"(?<![\w-])(?:--[A-Za-z]|-[A-Za-z]{5})[\w.-]+(?:=[^\s`'\",;]+)?")
+_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9_]{3,}=[^\s`'\",;]+")
+_SETTING = re.compile(r"\b[a-z][a-z_.]{3,40}\s?=\s?(?:off|on|true|false|none|0|1|yes|no)\b")
+_VERSION = re.compile(r"(?:@[\w-]+/)?\b[a-zA-Z][\w.-]+(?:==|@)v?\d[\w.]*|[\w./-]+@latest\b")
+_SAMPLES = re.compile(
+    r"(?:https?://)?(?:[\w.-]*\bexample\.(?:com|org|net)|localhost|127\.0\.0\.1|0\.0\.0\.0)\b"
+)
+
+
+def acting_tokens(text: str) -> set[str]:
+    """The parts of `text` that act, as they stand there."""
+    addresses = {match[0].rstrip(".,;:") for match in ADDRESS.finditer(text)}
+    found = {a for a in addresses if not (_SAMPLES.match(a) or is_widely_known(a.lower()))}
+    # Whoever is known for a forge is not whoever keeps a repository there.
+    found |= {a for a in addresses if is_in_forge(a.lower())}
+    # `--help` and `--output` are everybody's; `--ignore-integrity` is not.
+    options = {match[0].rstrip(".,;:").partition("=<")[0] for match in _OPTION.finditer(text)}
+    found |= {
+        option for option in options if "=" in option or weight(distinct_stems(option)) >= 1.0
+    }
+    for pattern in (_VARIABLE, _SETTING, _VERSION):
+        found |= {match[0].rstrip(".,;:") for match in pattern.finditer(text)}
+    return found

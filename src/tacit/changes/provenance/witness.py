@@ -30,7 +30,9 @@ from tacit.changes.provenance.consequences import (
 )
 from tacit.changes.provenance.deeds import Body, Match, Said, Sources
 from tacit.changes.provenance.phrases import (
+    ADDRESS,
     Phrase,
+    acting_tokens,
     content_stems,
     distinct_stems,
     folded_text,
@@ -42,7 +44,6 @@ from tacit.changes.provenance.phrases import (
 )
 from tacit.changes.scan import scan
 from tacit.changes.scan.disguise import fold
-from tacit.changes.scan.reach import is_widely_known
 from tacit.changes.scan.scan_report import Finding, Report, Severity, in_order
 from tacit.skills.fact import FACT_FILE
 
@@ -101,40 +102,9 @@ def near_requests(printed: Body, sign: re.Pattern[str]) -> list[Said]:
     ]
 
 
-_ADDRESS = re.compile(
-    r"\bhttps?://[^\s`'\"<>)\]]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b"
-    r"|\b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?\b"
-    r"|\b(?:[a-z0-9-]+\.){1,4}(?:com|net|org|io|dev|app|invalid|example|test|info|biz|co|me|sh|ru|cn"
-    r"|de|fr|uk|xyz|top|site|online|cloud|ai)\b(?:/[^\s`'\"<>)\]]*)?",
-    re.IGNORECASE,
-)
-_OPTION = re.compile(r"(?<![\w-])(?:--[A-Za-z]|-[A-Za-z]{5})[\w.-]+(?:=[^\s`'\",;]+)?")
-_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9_]{3,}=[^\s`'\",;]+")
-_SETTING = re.compile(r"\b[a-z][a-z_.]{3,40}\s?=\s?(?:off|on|true|false|none|0|1|yes|no)\b")
-_VERSION = re.compile(r"(?:@[\w-]+/)?\b[a-zA-Z][\w.-]+(?:==|@)v?\d[\w.]*|[\w./-]+@latest\b")
-
-
-_SAMPLES = re.compile(
-    r"(?:https?://)?(?:[\w.-]*\bexample\.(?:com|org|net)|localhost|127\.0\.0\.1|0\.0\.0\.0)\b"
-)
-
-
-def acting_tokens(text: str) -> set[str]:
-    """The parts of `text` that act, as they stand there."""
-    addresses = {match[0].rstrip(".,;:") for match in _ADDRESS.finditer(text)}
-    found = {a for a in addresses if not (_SAMPLES.match(a) or is_widely_known(a.lower()))}
-    # `--help` and `--output` are everybody's; `--ignore-integrity` is not.
-    options = {match[0].rstrip(".,;:") for match in _OPTION.finditer(text)}
-    found |= {
-        option for option in options if "=" in option or weight(distinct_stems(option)) >= 1.0
-    }
-    for pattern in (_VARIABLE, _SETTING, _VERSION):
-        found |= {match[0].rstrip(".,;:") for match in pattern.finditer(text)}
-    return found
-
-
 RULE = "printed"
 """The rule's name in a refusal: `printed-order`, `printed-command`, …"""
+_WEAK = (f"{RULE}-near", f"{RULE}-alone")
 HANDED = "handed"
 """The kind of finding that says that a session vouches for nothing, whatever it says."""
 BLOCK, ASK, ASK_STATEMENT = 0.8, 0.6, 0.7
@@ -222,7 +192,7 @@ class Witness:
         """What came from a tool alone, gravest first; nothing where all has another source."""
         self._printed.crowded.clear()
         new = [p for p in phrases(files) if folded_text(p.text) not in self._known]
-        found = [finding for phrase in new for finding in self._judge(phrase)]
+        found = self._without_company({phrase: list(self._judge(phrase)) for phrase in new})
         found += self._of_the_whole(new, found)
         return list(in_order(found))
 
@@ -262,10 +232,33 @@ class Witness:
         if effects or not tells_a_deed:
             yield from effects or self._unshown(phrase)
 
+    def _without_company(self, judged: Mapping[Phrase, list[Finding]]) -> list[Finding]:
+        """What was found; where nothing but weak lines, among as many that were said or done, only
+        those of them that are about something that can do harm."""
+        found = [finding for findings in judged.values() for finding in findings]
+        if any(finding.rule not in _WEAK for finding in found):
+            return found
+        own = sum(not findings and self._is_known(one) for one, findings in judged.items())
+        if own < sum(map(bool, judged.values())):
+            return found
+        return [
+            finding
+            for phrase, findings in judged.items()
+            for finding in findings
+            if touched(phrase.prose) - self._touched
+        ]
+
+    def _is_known(self, phrase: Phrase) -> bool:
+        """Whether it says something, half of which was said or done."""
+        told = content_stems(phrase.prose)
+        return weight(told) >= LEAST_HINTED and self._part_known(told) >= CLEARED
+
     def _unshown(self, phrase: Phrase) -> Iterator[Finding]:
         """What has next to nothing to do with what was said or done, however it is worded, and
         what is nearer to an order in an output."""
         if phrase.says_when or phrase.says_about or phrase.heading or phrase.code:
+            return
+        if phrase.introduces:
             return
         told = content_stems(_ATTRIBUTION.sub(" ", phrase.prose))
         number = len(content_stems(_NUMBERED.sub(" ", _ATTRIBUTION.sub(" ", phrase.without_code))))
@@ -321,7 +314,9 @@ class Witness:
         other = any(letter > _LATIN for letter in text)  # there, words in Latin letters are names
         tokens = (one for one in _TOKEN.findall(text) if other or _NAME_SIGN.search(one))
         named = set(map(folded_text, tokens))
-        if sum(len(name) > 2 for name in named) < 2 or any(name in self._orders for name in named):
+        if sum(len(name) > 2 for name in named) < 2:
+            return False
+        if any(name in self._orders and not self._done.holds(name) for name in named):
             return False
         if not all(self._done.holds(name) or self._printed.holds(name) for name in named):
             return False
@@ -390,7 +385,8 @@ class Witness:
             return
         printed = self._printed.best_two(told)
         tells = printed.pairs >= TOGETHER and weight(printed.found) >= LEAST
-        if tells and printed.share >= BLOCK and phrase.orders and done < RETOLD_DONE:
+        others = done < RETOLD_DONE and self._part_known(told) < CLEARED
+        if tells and printed.share >= BLOCK and phrase.orders and others:
             yield _finding(phrase, "order", "block", _says(printed.step))
         elif tells and printed.share >= (ASK if phrase.orders else ASK_STATEMENT):
             yield _finding(phrase, "order", "ask", _says(printed.step))
@@ -444,7 +440,7 @@ class Witness:
                 continue
             step = self._printed.holds(folded)
             # What code in an output has is told of it, unless somebody orders it there.
-            if step and (_ADDRESS.search(token) or self._strangers.texts):
+            if step and (ADDRESS.search(token) or self._strangers.holds(folded)):
                 yield _finding(
                     phrase,
                     "address",
@@ -570,7 +566,7 @@ def _only_looks(phrase: Phrase) -> bool:
 
 
 def _without_addresses(text: str) -> str:
-    return _ADDRESS.sub(" ", text)
+    return ADDRESS.sub(" ", text)
 
 
 def _says(step: str, more: str = "") -> str:

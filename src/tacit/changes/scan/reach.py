@@ -77,6 +77,12 @@ def is_widely_known(url: str) -> bool:
     )
 
 
+def is_in_forge(url: str) -> bool:
+    """Whether it names a repository of a forge whose owner is not widely known."""
+    host, _, path = url.partition("://")[2 if "://" in url else 0].partition("/")
+    return host in _FORGES and "/" in path.strip("/") and not _is_known_host(host, path)
+
+
 def _is_known_host(host: str, path: str) -> bool:
     if host in _FORGES:
         return path.strip("/").partition("/")[0] in _owners()
