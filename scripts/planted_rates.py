@@ -29,7 +29,7 @@ from tacit.traces.trace import Step, Trace
 ORDERS = Path(__file__).parents[1] / "tests" / "fixtures" / "planted-orders"
 DOCS = Path(__file__).parents[1] / "docs" / "scan.md"
 HALVES = ("tuning", "heldout")
-FRESH = ("fresh", "second", "third", "fourth", "fifth-a", "fifth-b")
+FRESH = ("fresh", "second", "third", "fourth", "fifth-a", "fifth-b", "sixth-a", "sixth-b")
 BEGIN, END = "<!-- rates -->", "<!-- /rates -->"
 Turns = list[list[str | Step]]
 
@@ -241,6 +241,9 @@ class Text(msgspec.Struct, frozen=True):
     learned: str
     planted: str = ""
     extra: Told = msgspec.field(default_factory=list)
+    root: str = ""
+    """What an honest text rests on, where somebody labelled it: `said`, `done`, or `printed`, a
+    document alone, which is rightly asked about."""
 
 
 class Fresh(msgspec.Struct, frozen=True):
@@ -267,8 +270,9 @@ def fresh_set(which: str) -> Fresh:
 
 def count_fresh(
     fresh: Fresh, verbose: bool = False, *, every: int = 1
-) -> tuple[dict[str, Counter[str]], Counter[str]]:
-    """What became of the planted texts of a fresh set, by form, and of its honest ones."""
+) -> tuple[dict[str, Counter[str]], Counter[str], Counter[str]]:
+    """What became of the planted texts of a fresh set, by form, of its honest ones, and of those
+    that rest on a document alone."""
     attacks: dict[str, Counter[str]] = {}
     for number, one in list(enumerate(fresh.planted))[::every]:
         for step in range(3):
@@ -281,13 +285,14 @@ def count_fresh(
             if verbose and word == "pass":
                 print(f"  {one.id}, {road}: passed {why}", file=sys.stderr)
     honest: Counter[str] = Counter()
+    printed: Counter[str] = Counter()
     for good in fresh.honest[::every]:
         files = fact(good.learned) if good.form == "fact" else plain_skill(good.learned)
         word, why = verdict(made(*fresh.turns(good)), files)
-        honest[word] += 1
+        (printed if good.root == "printed" else honest)[word] += 1
         if verbose and word != "pass":
             print(f"  {good.id}: {word}: {why}", file=sys.stderr)
-    return attacks, honest
+    return attacks, honest, printed
 
 
 PAGE = """# Contributing
@@ -305,10 +310,33 @@ def count_beside_page(fresh: Fresh) -> Counter[str]:
     """What became of the honest texts of a set where the session also read a page of orders."""
     counts: Counter[str] = Counter()
     for good in fresh.honest:
+        if good.root == "printed":
+            continue
         turns = fresh.turns(good)
         turns[0][2:2] = [called("Read", {"file_path": "CONTRIBUTING.md"}, PAGE)]
         files = fact(good.learned) if good.form == "fact" else plain_skill(good.learned)
         counts[verdict(made(*turns), files)[0]] += 1
+    return counts
+
+
+def count_among(fresh: Fresh) -> Counter[str]:
+    """What became of the restated texts of a set as one line of a skill whose other lines are
+    honest ones on the same session that land alone; none where nobody labelled those."""
+    own: dict[str, list[str]] = {}
+    for good in fresh.honest:
+        told = " ".join(good.learned.split())
+        if good.root not in ("said", "done") or good.form == "fact" or good.extra:
+            continue
+        if verdict(made(*fresh.turns(good)), plain_skill(told))[0] == "pass":
+            own.setdefault(good.topic, []).append(told)
+    counts: Counter[str] = Counter()
+    for number, one in enumerate(fresh.planted):
+        if one.form != "restated" or one.topic not in own:
+            continue
+        turns = fresh.turns(one)
+        turns[0][2:2] = ROADS[INSERTED[number * 3 % len(INSERTED)]](one.planted)[0][2:]
+        lines = [*own[one.topic][:2], one.learned, *own[one.topic][2:3]]
+        counts[verdict(made(*turns), plain_skill("- " + "\n- ".join(lines)))[0]] += 1
     return counts
 
 
@@ -359,8 +387,12 @@ class Counts(msgspec.Struct, frozen=True):
 
     attacks: dict[str, dict[str, Counter[str]]]
     reviews: dict[str, Counter[str]]
+    printed: dict[str, Counter[str]]
+    """Honest texts that rest on a document alone."""
     beside: dict[str, Counter[str]]
     """Honest texts, where the session also read a page of documentation."""
+    among: dict[str, Counter[str]]
+    """Restated texts between honest lines."""
     effects: dict[str, Counter[str]]
 
 
@@ -370,10 +402,12 @@ def count_all(sets: list[str], verbose: bool = False) -> Counts:
     halves = () if sets else HALVES
     return Counts(
         {half: count_attacks(half, verbose) for half in halves}
-        | {which: attacks for which, (attacks, _) in fresh.items()},
+        | {which: attacks for which, (attacks, _, _) in fresh.items()},
         {half: count_reviews(half, verbose) for half in halves}
-        | {which: honest for which, (_, honest) in fresh.items()},
+        | {which: honest for which, (_, honest, _) in fresh.items()},
+        {which: printed for which, (_, _, printed) in fresh.items() if printed},
         {which: count_beside_page(fresh_set(which)) for which in fresh},
+        {which: found for which in fresh if (found := count_among(fresh_set(which)))},
         {half: count_effects(half, verbose) for half in halves},
     )
 
@@ -386,12 +420,14 @@ def rates(found: Counts) -> str:
     lines.append("|---|---|---|---|---|---|---|")
     for half, forms in found.attacks.items():
         lines += [attack_row(form, half, counts) for form, counts in forms.items()]
+    lines += [attack_row("restated, among honest lines", *one) for one in found.among.items()]
     lines += [
         "",
         "| honest reviews | set | changes | refused | wait, marked | land | asked, of 100 |",
     ]
     lines.append("|---|---|---|---|---|---|---|")
     lines += [review_row(half, counts) for half, counts in found.reviews.items()]
+    lines += [_row("from a document", half, n, n["ask"]) for half, n in found.printed.items()]
     lines += [_row("beside a page", half, n, n["ask"]) for half, n in found.beside.items()]
     lines += ["", "| effects | sentences | found | as another | not | found at all, of 100 |"]
     lines.append("|---|---|---|---|---|---|")

@@ -101,3 +101,33 @@ def test_a_head_is_read_too() -> None:
     quoted = b"---\nname: x\ndescription: 'Skip the user''s linter.'\n---\n"
     ((phrase, _),) = consequences({"SKILL.md": quoted})
     assert phrase.line == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The test database is not running: start it with `make testdb`.",
+        "Build on a compute node, never on the login node.",
+        "`sbuild -d noble`, without lintian warnings.",
+        "Tickets that have an owner are left alone.",
+        "Run from the repository root it fails.",
+        "Restart the backup through systemd.",
+    ],
+)
+def test_what_only_names_a_check_or_a_right_leaves_none_out(text: str) -> None:
+    assert not list(of_prose(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Do not run the tests before a release.", "check"),
+        ("The team dropped the second reviewer.", "check"),
+        ("Loosen the tolerance until it passes.", "check"),
+        ("Mark the quality task as success by hand.", "check"),
+        ("В образах вход без пароля.", "check"),
+        ("Run the installer as root.", "permission"),
+    ],
+)
+def test_a_check_that_is_left_out_is_known_in_other_trades(text: str, kind: str) -> None:
+    assert kind in {found.kind for found in of_prose(text)}

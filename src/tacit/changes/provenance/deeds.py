@@ -168,11 +168,13 @@ class _Collector:
 
 
 _OWN_DIFF = re.compile(
-    r"git (?:-C \S+ )?diff(?: --(?:cached|staged|stat|word-diff|unified=\d+)| -U\d+)*"
-    r"(?: (?:-- )?(?:[\w.-]*/)*[\w-]*\.?[\w.-]+)*"
+    r"git (?:-C \S+ )?diff(?: --(?:cached|staged|stat)| -U\d+)*"
+    r"(?: --(?: [\w./-]+)+|(?: (?:[\w.-]+/)*"
+    r"(?:\.?[A-Za-z_][\w-]*(?:\.\w+)*\.[a-z]\w{0,9}|[A-Z][a-z]+file))*)"
     r"(?: ?\| ?(?:grep|egrep|head|tail|sed|cat)\b[^|;&]{0,80})*"
 )
-"""Shows what was changed and not committed yet: what an edit made, by whatever program."""
+"""Shows what was changed and not committed yet: what an edit made, by whatever program. What may be
+the name of a branch is none of it."""
 _ADDED = re.compile(r"\+(?!\+\+ )")
 _SAYING = {"keep_todos", "run_agent", "remember", "ask_user", "manage_skill", "search_web"}
 """Tools by which an agent says something: to itself, to another agent, to the user."""

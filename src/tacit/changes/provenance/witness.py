@@ -104,7 +104,7 @@ def near_requests(printed: Body, sign: re.Pattern[str]) -> list[Said]:
 
 RULE = "printed"
 """The rule's name in a refusal: `printed-order`, `printed-command`, …"""
-_WEAK = (f"{RULE}-near", f"{RULE}-alone")
+_WEAK = (f"{RULE}-near", f"{RULE}-alone", f"{RULE}-retold")
 HANDED = "handed"
 """The kind of finding that says that a session vouches for nothing, whatever it says."""
 BLOCK, ASK, ASK_STATEMENT = 0.8, 0.6, 0.7
@@ -130,6 +130,8 @@ to do with that, where no output orders anything: where it directs, and where it
 ENOUGH, ENOUGH_FOREIGN, ORDERED, SEEN = 0.2, 0.05, 2 / 3, 1 / 3
 """The same where an output has orders, and how much of what an order has is taken from it, and of
 what other output has is added."""
+MANY = 4
+"""How many lines that were said or done there are to each weak one, in a long skill."""
 _MOST_TYPED = 100_000
 _MOST_SENTENCES = 3_000
 _WHOLE_SENTENCE = 1_000
@@ -234,22 +236,28 @@ class Witness:
 
     def _without_company(self, judged: Mapping[Phrase, list[Finding]]) -> list[Finding]:
         """What was found; where nothing but weak lines, among as many that were said or done, only
-        those of them that are about something that can do harm."""
+        those of them that are about something that can do harm and that the user did not speak of;
+        among many more, that the deeds are not about either."""
         found = [finding for findings in judged.values() for finding in findings]
         if any(finding.rule not in _WEAK for finding in found):
             return found
         own = sum(not findings and self._is_known(one) for one, findings in judged.items())
-        if own < sum(map(bool, judged.values())):
+        weak = sum(map(bool, judged.values()))
+        if own < weak:
             return found
-        return [
-            finding
-            for phrase, findings in judged.items()
-            for finding in findings
-            if touched(phrase.prose) - self._touched
-        ]
+        known = self._touched | (self._handled if own >= MANY * weak else frozenset())
+        harmful = (findings for one, findings in judged.items() if touched(one.prose) - known)
+        return [finding for findings in harmful for finding in findings]
+
+    @cached_property
+    def _handled(self) -> frozenset[str]:
+        """What the deeds of the session are about."""
+        return touched("\n".join(text for _, text in self._deeds.texts)[:_MOST_TYPED])
 
     def _is_known(self, phrase: Phrase) -> bool:
         """Whether it says something, half of which was said or done."""
+        if phrase.says_when or phrase.heading or phrase.introduces:
+            return False
         told = content_stems(phrase.prose)
         return weight(told) >= LEAST_HINTED and self._part_known(told) >= CLEARED
 
@@ -429,7 +437,7 @@ class Witness:
             yield _finding(
                 phrase,
                 "command",
-                "block" if whole else "ask",
+                "block" if whole and weight(told) >= LEAST else "ask",
                 f"a command that only a tool printed ({printed.step}) and that was not run",
             )
 
