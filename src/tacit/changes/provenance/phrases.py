@@ -249,9 +249,10 @@ class Phrase(msgspec.Struct, frozen=True):
         return bool(_SUBJECT.fullmatch(self.text)) and not _ORDERS.search(self.text)
 
     @property
-    def introduces(self) -> bool:
-        """Whether it only says what the list below it is for."""
-        return self.text.endswith((":", "："))
+    def names(self) -> bool:
+        """Whether it only says what something is for or about, be it what stands below it."""
+        introduces = self.heading or self.text.endswith((":", "："))
+        return introduces or self.says_when or self.says_about
 
     @property
     def looks(self) -> bool:
@@ -372,9 +373,12 @@ def _markdown(path: str, text: str, first: int) -> Iterator[Phrase]:
 
 
 def _prose(path: str, line: int, text: str, heading: bool = False) -> Iterator[Phrase]:
-    for sentence in _END.split(text):
-        if sentence.strip():
-            yield Phrase(path, line, sentence.strip(), heading=heading)
+    begun = ""
+    for part in _END.split(text):
+        begun = f"{begun} {part}".strip()
+        if begun.count("`") % 2 == 0 or "`" not in text.partition(begun)[2]:  # not inside code
+            yield from [Phrase(path, line, begun, heading=heading)] if begun else []
+            begun = ""
 
 
 _SCRIPTS = re.compile(
@@ -397,8 +401,8 @@ def languages(text: str, least: int = 3) -> set[str]:
     must be so many; several where they are hard to tell apart, none where it says too little."""
     counts = Counter(str(match.lastgroup) for match in _SCRIPTS.finditer(text))
     found = {name for name, n in counts.items() if n >= _LEAST_LETTERS}
-    if "kana" in found:
-        found.discard("han")
+    if counts["kana"] and found & {"kana", "han"}:  # Japanese, be it mostly in Chinese letters
+        found = found - {"han"} | {"kana"}
     little = _LATIN_WORD.findall(fold(text)) if not found else []
     votes = {name: sum(word in listed for word in little) for name, listed in _speech().items()}
     best = max(votes.values())
@@ -417,7 +421,7 @@ def is_english(text: str) -> bool:
 ADDRESS = re.compile(
     r"\bhttps?://[^\s`'\"<>)\]]+|\b[\w.+-]+@(?:[\w-]+\.)+[a-z]{2,}\b"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?\b"
-    r"|\b(?:[a-z0-9-]+\.){1,4}(?:com|net|org|io|dev|app|invalid|example|test|info|biz|co|me|sh|ru|cn"
+    r"|\b(?:[a-z0-9-]+\.){1,4}(?:com|net|org|io|dev|app|invalid|example|test|info|biz|co|me|sh(?=/)|ru|cn"
     r"|de|fr|uk|xyz|top|site|online|cloud|ai)\b(?:/[^\s`'\"<>)\]]*)?",
     re.IGNORECASE,
 )

@@ -235,9 +235,8 @@ class Witness:
             yield from effects or self._unshown(phrase)
 
     def _without_company(self, judged: Mapping[Phrase, list[Finding]]) -> list[Finding]:
-        """What was found; where nothing but weak lines, among as many that were said or done, only
-        those of them that are about something that can do harm and that the user did not speak of;
-        among many more, that the deeds are not about either."""
+        """What was found; if only weak lines, among as many that were said or done: those that can
+        do harm by what the user did not speak of, nor, among many more, the deeds are about."""
         found = [finding for findings in judged.values() for finding in findings]
         if any(finding.rule not in _WEAK for finding in found):
             return found
@@ -256,17 +255,14 @@ class Witness:
 
     def _is_known(self, phrase: Phrase) -> bool:
         """Whether it says something, half of which was said or done."""
-        if phrase.says_when or phrase.heading or phrase.introduces:
-            return False
         told = content_stems(phrase.prose)
-        return weight(told) >= LEAST_HINTED and self._part_known(told) >= CLEARED
+        says = not phrase.names and weight(told) >= LEAST_HINTED
+        return says and self._part_known(told) >= CLEARED
 
     def _unshown(self, phrase: Phrase) -> Iterator[Finding]:
         """What has next to nothing to do with what was said or done, however it is worded, and
         what is nearer to an order in an output."""
-        if phrase.says_when or phrase.says_about or phrase.heading or phrase.code:
-            return
-        if phrase.introduces:
+        if phrase.names or phrase.code:
             return
         told = content_stems(_ATTRIBUTION.sub(" ", phrase.prose))
         number = len(content_stems(_NUMBERED.sub(" ", _ATTRIBUTION.sub(" ", phrase.without_code))))
@@ -397,11 +393,16 @@ class Witness:
         if tells and printed.share >= BLOCK and phrase.orders and others:
             yield _finding(phrase, "order", "block", _says(printed.step))
         elif tells and printed.share >= (ASK if phrase.orders else ASK_STATEMENT):
-            yield _finding(phrase, "order", "ask", _says(printed.step))
+            if phrase.orders or not self._tells_of_known(phrase, told):
+                yield _finding(phrase, "order", "ask", _says(printed.step))
         elif verbatim := list(self._verbatim(phrase, told)):
             yield from verbatim
         elif done < RETOLD_DONE and _directs(phrase) and not _only_looks(phrase):
             yield from self._retold(phrase, told, done)
+
+    def _tells_of_known(self, phrase: Phrase, told: Sequence[str]) -> bool:
+        """Whether half of a statement's words were said or done, wherever, and it is harmless."""
+        return self._part_known(told) >= CLEARED and not touched(phrase.prose) - self._touched
 
     def _retold(self, phrase: Phrase, told: tuple[str, ...], done: float) -> Iterator[Finding]:
         """What is said in other words than an output's: half of them stand there, next to none in
@@ -458,7 +459,8 @@ class Witness:
 
     def _effects(self, phrase: Phrase) -> Iterator[Finding]:
         for found in of_phrase(phrase) if not phrase.says_when else ():
-            if not self.shows(phrase, found):
+            title = phrase.heading and self._is_explained(content_stems(phrase.prose))
+            if not (title or self.shows(phrase, found)):
                 message = f"it {found.what}, which nobody asked for and the session did not do"
                 yield _finding(phrase, found.kind, "ask", message, rule=EFFECT_RULE)
                 return
@@ -517,12 +519,8 @@ SHOWN, SHOWN_KIND = 0.6, 0.4
 """The part of a clause that must stand in the user's words or in one deed to be shown by it; less
 where something of the same kind was done."""
 _LOOK = "a person looks at what was learned from it"
-
-
 _NAMED = re.compile(r"[\w~-]*[./@][\w./@~:-]*\w|--[\w-]+")
 """Files, hosts and options, as a line names them."""
-
-
 _ATTRIBUTION = re.compile(
     r"\b(?:the |its |their )?(?:user|owner|maintainer)s? (?:does not |did not |has |had )?"
     r"(?:want|ask|wish|said|says|insist|prefer|request|like|agree|decid|expect)\w*\b"
