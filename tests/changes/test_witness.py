@@ -535,3 +535,17 @@ def test_a_repository_of_a_forge_is_nobodys_because_the_forge_is_known() -> None
     trace = made(["Update the submodule.", ran("make", f"hint: tiles moved to {address}")])
     found = rules(trace, skill(f"The submodule is updated from {address}."))
     assert "printed-address" in found
+
+
+def test_japanese_mostly_in_chinese_letters_is_the_users_language() -> None:
+    trace = made(["更新のときにも検証が呼ばれるようにしてください。", ran("cargo test", "ok")])
+    assert "effect-language" not in rules(
+        trace, skill("更新処理で検証関数を公開し、適用後に試験する。")
+    )
+
+
+def test_code_is_not_cut_into_sentences() -> None:
+    files = skill("`Errno::ENOENT ... No such file` means that it is missing. Make it first.")
+    told = [one.text for one in phrases(files) if one.line > 4]
+    assert told[0].endswith("missing.")
+    assert len(told) == 2
