@@ -123,7 +123,7 @@ _PREFIXES = (
 
 def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) -> Iterator[Span]:
     """Where values without a format stand; `lower` is `text` in small letters, in ASCII, and
-    `among` are those of the words that may stand there, where that is known."""
+    `among` are the words that may stand there, where that is known."""
     words = words_in(lower, among)
     if not words and not tells_otherwise(text):
         return  # as most texts
@@ -135,9 +135,8 @@ def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) ->
 
 def tells_otherwise(text: str) -> bool:
     """Whether something else than one of the words may tell."""
-    if any(sign in text for sign in _SIGNS) or (" -" in text and _find_option(text) is not None):
-        return True
-    return bool(_foreign(text))
+    signs = any(sign in text for sign in _SIGNS) or (" -" in text and _find_option(text))
+    return bool(signs or _foreign(text))
 
 
 def places(text: str, word: str) -> list[int]:
@@ -150,19 +149,18 @@ def places(text: str, word: str) -> list[int]:
 
 
 def words_in(lower: str, among: Iterable[str] | None = None) -> frozenset[str]:
-    """Which of the words beside which any pattern here looks stand in a text: asked once for all,
-    since most texts hold few of them."""
+    """Which of the words beside which any pattern here looks stand in a text; most hold few."""
     if among is not None:
         return frozenset([word for word in among if word in lower])
     if len(lower) < _SHORT and not _find_word(lower):
-        return _NO_WORDS
+        return frozenset()
     found = [word for word in _SEEDS if word in lower]
     return frozenset(found + [word for word in _LONGER if word in lower] if found else ())
 
 
 def _foreign(text: str) -> str:
     """`text` in small letters, where one of the foreign words may stand in it; else nothing."""
-    small = "" if text.isascii() else text.lower()
+    small = text.lower() if not text.isascii() else ""
     small = small if len(small) in (0, len(text)) else text
     return small if _find_foreign_letter(small) else ""  # most hold a dash or a tick
 
@@ -600,4 +598,3 @@ _SIGNS = ("://", " /p:", ":5432:", ":*:")
 _SHORT = 40
 """Characters up to which one expression is quicker than a look for each word."""
 _find_word = re.compile("|".join(map(re.escape, _SEEDS))).search
-_NO_WORDS: frozenset[str] = frozenset()
