@@ -23,26 +23,39 @@ from tacit.traces.host_folders import host_folders
 
 # Of agents without a record of their own, and of shells; at any depth.
 _OBEYED = (
-    ".agent", ".aiassistant", ".aider.conf.yml", ".amazonq", ".augment", ".augment-guidelines",
-    ".clinerules", ".codebuddy", ".continue", ".crush", ".crush.json", "crush.json", "CRUSH.md",
-    ".factory", ".goosehints", ".junie", ".kilocode", ".kilocodemodes", ".kiro", ".qoder", ".roo",
-    ".roomodes", ".rovodev", ".trae", ".windsurf", ".windsurfrules", ".rules", "WARP.md",
-    ".github/chatmodes",
+    ".adal", ".agent", "AGENT.md", ".agents", ".aiassistant", ".aider.conf.yml", ".amazonq", ".amp",
+    ".antigravity", ".augment", ".augment-guidelines", ".claude-plugin", ".cline", ".clinerules",
+    ".codebuddy", "CODEBUDDY.md", ".commandcode", "conductor.json", ".continue", ".continuerules",
+    ".cortex", ".crush", ".crush.json", "crush.json", "CRUSH.md", ".devin", ".factory",
+    "firebender.json", ".goose", ".goosehints", ".grok", "GROK.md", ".iflow", "IFLOW.md", ".junie",
+    ".kilo", ".kilocode", ".kilocodemodes", ".kimi", ".kiro", ".kode", ".lingma", ".mux",
+    ".neovate", ".openclaw", ".pochi", ".qoder", ".qodo", ".roo", ".roomodes", ".roorules",
+    ".rovodev", ".ruler", ".rules", ".rulesync", ".tabnine", ".trae", ".vibe", ".voidrules",
+    "WARP.md", ".windsurf", ".windsurfrules", ".zencoder", ".github/chatmodes",
     ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
     ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", "fish/config.fish",
-    "fish/conf.d", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el",
+    "fish/conf.d", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lazy.lua", ".dir-locals.el",
+    ".vim/coc-settings.json", ".helix", ".gitconfig",
 )  # fmt: skip
-# Obeyed at the top of a project alone: editors, build servers, what runs at a commit, and the
-# settings of repositories that are not git's, which name programs.
+# Obeyed at the top of a project alone: editors, build servers, what runs at a commit or as soon as
+# one enters the folder, and the settings of repositories that are not git's, which name programs;
+# in a home, what runs as one logs in.
 _AT_TOP = (
     ".vscode", ".idea", ".zed", ".fleet", "*.code-workspace", ".devcontainer", ".devcontainer.json",
     ".github/workflows", ".github/actions", ".gitlab-ci.yml", ".gitlab/ci", ".circleci",
     ".travis.yml", ".drone.yml", ".woodpecker", ".woodpecker.yml", ".woodpecker.yaml",
-    ".buildkite", "Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", "appveyor.yml",
-    ".appveyor.yml", ".gitea", ".forgejo", ".semaphore", ".cirrus.yml", "cloudbuild.yaml",
-    "buildspec.yml", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".lefthook",
-    ".mise.toml", "mise.toml", ".gitpod.yml", ".hg/hgrc", ".hg/hgrc-not-shared",
-    ".jj/repo/config.toml",
+    ".buildkite", "Jenkinsfile", "azure-pipelines.y*ml", ".azure-pipelines",
+    "bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml", ".gitea", ".forgejo", ".semaphore",
+    ".cirrus.yml", "cloudbuild.y*ml", "buildspec.y*ml", ".builds", ".build.yml", ".harness",
+    ".teamcity", ".tekton", "bitrise.yml", "codemagic.yaml", ".pre-commit-config.y*ml", "prek.toml",
+    "hk.pkl", "lefthook*.*", ".lefthook*", ".config/lefthook.yml", "mise*.toml", ".mise*",
+    "mise/config.toml",
+    ".config/mise", ".config/mise.toml", "flake.nix", "shell.nix", "devenv.nix", "devenv.yaml",
+    "devbox.json", ".gitpod.yml", ".gitpod", ".idx", ".codesandbox", ".hg/hgrc",
+    ".hg/hgrc-not-shared", ".jj/repo/config.toml", ".sl/config", ".config/autostart",
+    ".config/systemd", ".config/environment.d", ".config/git", ".config/nvim", ".ssh", ".emacs",
+    ".emacs.d", ".tmux.conf", ".pam_environment", ".xprofile", ".xsessionrc", ".xinitrc",
+    "Library/LaunchAgents",
 )  # fmt: skip
 # Folders that hold nobody's own work.
 PASSED_OVER = frozenset({
@@ -118,21 +131,16 @@ def _look(folder: str, others_work: bool) -> _Folder:
 def _sorted_out(folder: str, entries: "list[os.DirEntry[str]]", others_work: bool) -> _Folder:
     names = [entry.name for entry in entries]
     below = tuple(e.name for e in entries if e.is_dir(follow_symlinks=False) and e.name != ".git")
-    if others_work:
-        return _Folder(below, tuple(filter(_is_env_file, names)), (), ())
-    whole, after = _table()
-    obeyed = [n for n in names if _folded(n) in whole or (_folded(folder), _folded(n)) in after]
     repositories = [".git"] if ".git" in names else []
     if any(layout <= set(names) for layout in _LAYOUTS):
         repositories.append("")
+    if others_work:
+        return _Folder(below, tuple(filter(_is_env_file, names)), (), tuple(repositories))
+    whole, after = _table()
+    obeyed = [n for n in names if _folded(n) in whole or (_folded(folder), _folded(n)) in after]
     folders = set(below)
     keys = (name for name in names if name not in folders and is_secret_file(name))
-    return _Folder(
-        tuple(name for name in below if name not in obeyed),
-        tuple(keys),
-        tuple(obeyed),
-        tuple(repositories),
-    )
+    return _Folder(below, tuple(keys), tuple(obeyed), tuple(repositories))
 
 
 def _table() -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
@@ -246,6 +254,39 @@ def repository_folders(place: str) -> list[str]:
     return list(dict.fromkeys((own, shared)))
 
 
+# Settings that name programs, or files with more settings.
+_NAME_PROGRAMS = late_pattern(
+    r"core\.(?!excludesfile|worktree)|(filter|diff|merge|gpg|credential|sequence|pager|interactive"
+    r"|trailer|hook|sendemail)\.|remote\..*\.(uploadpack|receivepack|vcs)"
+)
+_MORE_SETTINGS = late_pattern(r"include(if\..*)?\.path", re.DOTALL)
+
+
+def named_files(place: str) -> list[str]:
+    """What the settings of the repository at `place` (see `repository_folders`) have git run or
+    read: hooks at another place, programs of the work tree, more settings. There or not."""
+    top = os.path.dirname(place)
+    found: list[str] = []
+    waiting = [f"{f}/{name}" for f in repository_folders(place) for name in GIT_PARTS[1:3]]
+    while waiting and len(found) < _MOST_NAMED:
+        file = waiting.pop()
+        for key, _, value in (row.partition("\n") for row in _settings(file) or ()):
+            if key == "core.hookspath":
+                found.append(os.path.join(top, os.path.expanduser(value)))
+            elif _MORE_SETTINGS.fullmatch(key):
+                more = os.path.join(os.path.dirname(file), os.path.expanduser(value))
+                waiting += [more] if more not in found else []
+                found.append(more)
+            elif _NAME_PROGRAMS.match(key):
+                words = (os.path.join(top, word) for word in _SHELL_SIGNS.split(value) if word)
+                found += [word for word in words if os.path.isfile(word)]
+    return [path for path in map(os.path.realpath, found) if not is_inside(top, path)]
+
+
+_SHELL_SIGNS = late_pattern(r"[\s\"'!;&|()]+")
+_MOST_NAMED = 200
+
+
 def runs_by_itself(repository: str) -> bool:
     """Whether git would run a program that this new repository brought along."""
     folders = repository_folders(repository)
@@ -261,14 +302,27 @@ def runs_by_itself(repository: str) -> bool:
 
 
 def _is_harmless_config(path: str) -> bool:
-    if not os.path.lexists(path):
-        return True
+    rows = _settings(path)
+    return not os.path.lexists(path) or (rows is not None and all(map(_is_harmless_setting, rows)))
+
+
+def _settings(path: str) -> tuple[str, ...] | None:
+    """The settings in a file of git's, a key and a value each; None where they cannot be read."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return _listed(path, (status.st_ctime_ns, status.st_ino, status.st_size))
+
+
+@lru_cache(maxsize=1_000)
+def _listed(path: str, stamp: tuple[int, ...]) -> tuple[str, ...] | None:
     try:
         listed = run_git("config", "--file", path, "--no-includes", "--list", "-z", seconds=5)
     except (OSError, TacitError, subprocess.SubprocessError):
-        return False
+        return None
     rows = os.fsdecode(listed.stdout).split("\0")[:-1]
-    return listed.returncode == 0 and all(map(_is_harmless_setting, rows))
+    return tuple(rows) if listed.returncode == 0 else None
 
 
 def _is_harmless_setting(row: str) -> bool:
