@@ -104,6 +104,7 @@ def test_a_bare_layout_does_not_stay(far: Path, place: str) -> None:
     """Files that make git take a folder for a repository are taken away where they run programs."""
     mark = far / "it-ran"
     (far / "work" / place).mkdir(parents=True, exist_ok=True)
+    (far / "work" / place / "own.py").write_text("mine")
     done = Box(far, far / "work").run(
         f"cd {place}; git init -q x; touch x/a; git -C x add a; mv x/.git/* .; rm -rf x;"
         f"git config --file config core.fsmonitor 'touch {mark};';"
@@ -113,6 +114,7 @@ def test_a_bare_layout_does_not_stay(far: Path, place: str) -> None:
     assert done.removed
     _git(far / "work" / place, "status")
     assert not mark.exists()
+    assert (far / "work" / place / "own.py").read_text() == "mine"
 
 
 def test_a_harmless_repository_stays(far: Path) -> None:

@@ -19,6 +19,7 @@ from tacit.agent.project_survey import (
     Survey,
     git_folders,
     is_obeyed,
+    is_of_repository,
     is_secret_file,
     named_files,
     repository_folders,
@@ -188,6 +189,8 @@ def _firm_names(rules: CommandRules) -> list[str]:
 
 def is_guarded(path: str, rules: CommandRules) -> bool:
     """Whether the real `path` is, or lies in, what stays as it is; without regard to case."""
+    if is_of_repository(path, rules.project):
+        return True
     folded = path.casefold()
     above = (os.path.join(folder, ".git") for folder in parents_of(path, rules.project))
     return any(is_inside(folded, guard.casefold()) for guard in guarded(rules, above))
@@ -196,8 +199,18 @@ def is_guarded(path: str, rules: CommandRules) -> bool:
 def is_obeyed_path(path: str, rules: CommandRules) -> bool:
     """Whether other programs obey the file at the real `path`, and the user did not allow it."""
     tops = (rules.project, *rules.working_folders)
-    below = (os.path.relpath(path, top) for top in tops if is_inside(path, top))
+    names = [path, *(link for top in tops for link in _links_to(path, top))]
+    below = (os.path.relpath(name, top) for name in names for top in tops if is_inside(name, top))
     return any(map(is_obeyed, below)) and not _is_allowed(path, rules)
+
+
+def _links_to(path: str, folder: str) -> list[str]:
+    """The links in `folder` by which the real `path` is found."""
+    try:
+        links = [entry.path for entry in os.scandir(folder) if entry.is_symlink()]
+    except OSError:
+        return []
+    return [link for link in links if is_inside(path, os.path.realpath(link))]
 
 
 def _is_allowed(path: str, rules: CommandRules) -> bool:

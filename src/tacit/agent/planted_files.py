@@ -60,7 +60,9 @@ class Watch:
         """What is new at a guarded place. A folder comes with all that lies in it."""
         now = survey(self._rules.project, self._rules.working_folders)
         new = [path for path in now.repositories if _identity(path) not in self._known]
-        yield from (path for path in new if runs_by_itself(path))
+        for path in filter(runs_by_itself, new):
+            # A folder that is laid out like a repository may hold all the user's work.
+            yield path if os.path.basename(path) == ".git" else f"{path}/HEAD"
         harmless = self._own if self._own in new and not runs_by_itself(self._own) else ""
         for path in (*self._missing, *self._absent):
             if os.path.lexists(path) and not (harmless and is_inside(path, harmless)):

@@ -63,6 +63,7 @@ PASSED_OVER = frozenset({
 })  # fmt: skip
 # A bare repository, or a git directory under any name: git takes it for one where it stands.
 _LAYOUTS = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
+_LAYOUT_PARTS = {"HEAD", "objects", "refs", "commondir", "config", "config.worktree", "hooks"}
 _SETTLED = 100_000_000
 """Nanoseconds after which a further change of a folder must show in its time."""
 _MOST_REMEMBERED = 500_000
@@ -231,6 +232,17 @@ _HARMLESS_SETTINGS = late_pattern(
     r"|remote\..*\.(url|pushurl|fetch|tagopt|prune)|branch\..*\.(remote|merge|rebase|description)"
 )
 _HARMLESS_ADDRESS = late_pattern(r"(?i)(https?|ssh|git|file)://[^-]|[\w.@~-]*:[^:]|\.{0,2}/|[\w.]")
+
+
+def is_of_repository(path: str, project: str) -> bool:
+    """Whether `path` is, or would be, a part of a folder that git takes for a repository."""
+    while is_inside(path := path.rstrip(os.sep), project) and path != project:
+        path, part = os.path.split(path)
+        if part in _LAYOUT_PARTS and os.path.isdir(path):
+            names = {*os.listdir(path), part}
+            if any(layout <= names for layout in _LAYOUTS):
+                return True
+    return False
 
 
 def git_folders(project: str) -> list[str]:
