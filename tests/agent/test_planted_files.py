@@ -206,6 +206,7 @@ def test_what_others_obey_is_read_only(box: Box, there: bool) -> None:
         "mv docs d; mkdir docs; echo evil > docs/way.md",
         "rm docs/way.md; echo evil > docs/way.md",
         "echo evil > docs/none.md",
+        "ln -s /etc/passwd docs/none.md",
         "rm GEMINI.md; echo evil > GEMINI.md",
         "ln -s docs QWEN.md; rm QWEN.md; echo evil > e; ln -s e QWEN.md",
     ],

@@ -35,7 +35,7 @@ class Watch:
         self._links = {link: os.readlink(link) for link in self._links_to(guards.names)}
         places = (*self._before.obeyed, *self._before.repositories)
         real = {os.path.realpath(path) for path in places if os.path.exists(path)}
-        self._known = {_identity(path) for path in real.union(places)}
+        self._known = {_identity(path) for path in real.union(places, map(_hop, places))}
         self._mounted = {path: _identity(os.path.dirname(path)) for path in real}
         self._absent = [
             f"{folder}/{name}"
@@ -72,6 +72,8 @@ class Watch:
             real = os.path.realpath(path) if there else path  # of a new link, the link itself
             if there and self._mounted.get(real) == _identity(os.path.dirname(real)):
                 continue  # mounted, so that only somebody outside can have changed it
+            if not is_inside(real, self._rules.project):
+                real = _hop(path)
             if _identity(real) in self._known or not is_inside(real, self._rules.project):
                 continue
             yield from (real if taken == path else taken for taken in self._not_allowed(path))
@@ -111,6 +113,13 @@ class Watch:
         name = f"{len(os.listdir(bin_))}-{os.path.basename(path)}"
         shutil.move(path, os.path.join(bin_, name))
         return os.path.relpath(path, self._rules.project)
+
+
+def _hop(path: str) -> str:
+    """Where a link leads first, which may be another link; any other path as it is."""
+    if not os.path.islink(path):
+        return path
+    return os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
 
 
 def _identity(path: str) -> tuple[object, ...]:
