@@ -7,6 +7,7 @@ is remembered for as long as the folder did not change, so that the next look co
 
 import os
 import re
+import stat
 import subprocess
 import sys
 import time
@@ -73,7 +74,7 @@ class Survey(NamedTuple):
     """What a look found, by absolute path; links are not followed."""
 
     keys: list[str]
-    """Files that are likely to hold secrets."""
+    """Files that are likely to hold secrets, and sockets."""
     obeyed: list[str]
     """Files and folders that other programs obey."""
     repositories: list[str]
@@ -132,16 +133,25 @@ def _look(folder: str, others_work: bool) -> _Folder:
 def _sorted_out(folder: str, entries: "list[os.DirEntry[str]]", others_work: bool) -> _Folder:
     names = [entry.name for entry in entries]
     below = tuple(e.name for e in entries if e.is_dir(follow_symlinks=False) and e.name != ".git")
+    sockets = tuple(entry.name for entry in entries if _is_socket(entry))
     repositories = [".git"] if ".git" in names else []
     if any(layout <= set(names) for layout in _LAYOUTS):
         repositories.append("")
     if others_work:
-        return _Folder(below, tuple(filter(_is_env_file, names)), (), tuple(repositories))
+        keys = (*filter(_is_env_file, names), *sockets)
+        return _Folder(below, keys, (), tuple(repositories))
     whole, after = _table()
     obeyed = [n for n in names if _folded(n) in whole or (_folded(folder), _folded(n)) in after]
     folders = set(below)
-    keys = (name for name in names if name not in folders and is_secret_file(name))
-    return _Folder(below, tuple(keys), tuple(obeyed), tuple(repositories))
+    secrets = (name for name in names if name not in folders and is_secret_file(name))
+    return _Folder(below, (*secrets, *sockets), tuple(obeyed), tuple(repositories))
+
+
+def _is_socket(entry: "os.DirEntry[str]") -> bool:
+    """Whether some program may listen there; the kernel's list lacks those with a relative name."""
+    if entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False):
+        return False
+    return not entry.is_symlink() and stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
 
 
 def _table() -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
