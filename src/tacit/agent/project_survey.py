@@ -334,6 +334,8 @@ def _settings(path: str) -> tuple[str, ...] | None:
         status = os.stat(path)
     except OSError:
         return None
+    if not stat.S_ISREG(status.st_mode):  # a pipe would have git wait
+        return None
     return _listed(path, (status.st_ctime_ns, status.st_ino, status.st_size))
 
 
