@@ -217,9 +217,9 @@ def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None
             return None
         quoted = bool(match["open"]) and match["word"].lower() in _PASSWORDS
         handed = _is_password_word(match["word"]) or "enable" in before
-        said = not match["word"].isascii() and _MADE_UP.match(match["s"] or "")
+        alone = not match["word"].isascii() and _MADE_UP.match(match["s"] or "")
         handed = handed and bool(_BEFORE_PASSWORD.search(before))
-        if not (quoted or said or handed or _BEFORE_OPTION.search(before)):
+        if not (quoted or alone or handed or _BEFORE_OPTION.search(before)):
             return None
         if "\n" in text[match.start() : match.start("open")] and "login" not in before:
             return None
