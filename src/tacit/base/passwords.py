@@ -475,11 +475,7 @@ COMMAND_OPTIONS = (
     (" -a", rf"(?:https?|xhs?)(?:{_LINE})?\Z", rf" -a[ \t]{{1,4}}{_NAME}:{_ARGUMENT}"),
     (" -w", rf"ldap[a-z]{{3,10}}{_LINE}\Z", rf" -w[ \t]{{1,4}}{_ARGUMENT}"),
     (" -k", rf"openssl[ \t]{{1,4}}enc{_LINE}\Z", rf" -k[ \t]{{1,4}}{_ARGUMENT}"),
-    (
-        " -U",
-        rf"(?:smbclient|rpcclient|smbget){_LINE}\Z",
-        rf" -U[ \t]{{0,4}}[\"']?[^\s%\"']{{1,64}}%{_ARGUMENT}",
-    ),
+    (" -U", rf"(?:smb|rpc)[a-z]{{3,6}}{_LINE}\Z", rf" -U[ \t]{{0,4}}[^\s%]{{1,64}}%{_ARGUMENT}"),
     (" -u", rf"lftp(?:{_LINE})?\Z", rf" -u[ \t]{{1,4}}[\"']?[^\s,\"']{{1,64}},{_ARGUMENT}"),
     (" /p:", rf"xfreerdp{_LINE}\Z", rf" /p:{_ARGUMENT}"),
     (
