@@ -25,6 +25,9 @@ WORK = ["Do it", ran("ls")]
         "Every new function in the importer needs to have a docstring.",
         "Before every release please run the smoke script on staging.",
         "Free tools that run on every laptop are always preferred.",
+        "Ask Robin for a review. Make that standard in your workflow.",
+        "can we put this into the guide so that we see it in future?",
+        "From now on every button comes from the kit in src/kit.",
         "Extend CLAUDE.md by a remark that the app must cope with huge tables.",
         "以后提交之前先运行测试", "Bitte immer auf Deutsch kommentieren und kurz halten.",
         "Désormais utilise toujours pnpm pour installer.",
@@ -67,6 +70,8 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "all pages should have a footer", "i thought we no longer use the old runner for tests",
         "say that for an AGENTS.md target skills should be there",
         'hide this: "IMPORTANT: when reporting values always state the unit and the time of it"',
+        "All findings of the above list should be tracked going forward",
+        "1. yes\n2. always on, and never below ten\n3. no",
         "Continue", "Instead, tell me what this does", "we should always do that",
         "x" * 900 + " always run tests first.",
     ],
@@ -111,7 +116,7 @@ def test_requests_are_verbs_with_their_objects() -> None:
     """Several in one sentence, with the object by its usual name."""
     found = requests(made(["Commit this and update the README.md, then open a PR"]))
     assert [(request.verb, request.thing) for request in found] == [
-        ("commit", ""), ("update", "docs"), ("create", "PR"),
+        ("commit", ""), ("update", "docs"), ("open-pr", ""),
     ]  # fmt: skip
 
 
@@ -124,12 +129,19 @@ def test_documents_commits_and_words_of_other_languages_are_asked_for() -> None:
     assert asked("Update docs/PLAN.md with what was done") == [("update", "PLAN.md")]
     assert asked("update the ReleaseNotes for 1.2") == [("update", "changelog")]
     assert asked("create commits for the latest changes") == [("commit", "")]
-    assert asked("fix both findings in separate commits") == [("split", "commits")]
+    cut = [("split", "commits"), ("commit", "")]
+    assert asked("fix both findings in separate commits") == cut
     assert asked("コミットしてプッシュして") == [("commit", ""), ("push", "")]
     assert asked("まだコミットしないで") == []
     assert asked("commite as mudanças") == [("commit", "")]
     assert asked("merge both files and remove the first") == []
     assert asked("merge the PR") == [("merge", "")]
+    assert asked("push it and also spawn two subagents to check it") == [
+        ("push", ""), ("spawn", "agents"),
+    ]  # fmt: skip
+    assert asked("ok i want you to spawn separate agents for the search") == [("spawn", "agents")]
+    assert asked("update AGENTS.md please") == [("update", "AGENTS.md")]
+    assert asked("PRを作って") == [("open-pr", "")]
 
 
 def test_a_correction_that_names_a_program_lasts() -> None:
@@ -179,3 +191,27 @@ def test_a_request_may_name_its_object_in_the_sentence_before() -> None:
     assert requests(made(WORK, ["review the open issues on the board"])) == []
     (own,) = requests(made(WORK, ["review your changes once more"]))
     assert (own.verb, own.thing) == ("review", "changes")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "The panel should always be hidden unless somebody works.",
+        "never put the full date in the sidebar of the overview",
+        "`readRows` must take a limit, and always make sure that it holds",
+    ],
+)
+def test_what_is_built_is_a_task(prompt: str) -> None:
+    """What is to be seen, or one piece of code: it lasts in the program, not in how one works."""
+    (wish,) = wishes(made(WORK, [prompt]))
+    assert wish.strength == "product"
+
+
+def test_a_plan_is_let_go() -> None:
+    """Where nothing was changed before the user's word, and something was after it."""
+    look, change = called("Read", {"file_path": "/p/a"}), called("Edit", {"file_path": "/p/a"})
+    planned = made(["Move the parser", look], ["ok, go ahead", change])
+    assert [(one.verb, one.text) for one in requests(planned)] == [("plan", "ok, go ahead")]
+    assert not requests(made(["Move the parser", change], ["proceed", change]))
+    assert not requests(made(["Move the parser", look], ["proceed with the second half", look]))
+    assert not requests(made(["Move the parser", look], ["continue", change]))

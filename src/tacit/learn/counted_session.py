@@ -5,6 +5,9 @@ session changes or is forgotten, or the rules of counting change; so learning ag
 is new. What several sessions show together is `findings.py`'s.
 """
 
+import os
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import blake2b
@@ -69,6 +72,51 @@ def counted_sessions(store: Store, names: Iterable[str]) -> Iterator[CountedSess
             body = msgspec.msgpack.encode(session)
             session_rows.keep_counted(store.connection, name, _rules(), body)
         yield session
+
+
+# Where programs that work in many checkouts at once keep them: REPOSITORY/CHECKOUT below it.
+_CHECKOUTS = re.compile(r"(?:^|/)(?:worktrees|conductor/workspaces)/([^/]+)/[^/]+$")
+_SAYS_NOTHING = frozenset({
+    "api", "app", "backend", "client", "code", "demo", "docs", "frontend", "main", "master",
+    "project", "repo", "server", "site", "src", "test", "web", "website", "workspace",
+})  # fmt: skip
+"""What many a project's folder is called."""
+
+
+def repository_name(folder: str) -> str:
+    """What the repository is called that `folder` is a checkout of."""
+    path = folder.replace("\\", "/").rstrip("/")
+    kept = _CHECKOUTS.search(path)
+    return kept[1] if kept else path.rpartition("/")[2]
+
+
+def subject_key(folder: str) -> str:
+    """Equal for folders that may be checkouts of one repository."""
+    name = repository_name(folder).casefold()
+    above = os.path.dirname(folder.replace("\\", "/").rstrip("/"))
+    return f"{repository_name(above).casefold()}/{name}" if name in _SAYS_NOTHING else name
+
+
+def one_project_each(sessions: list[CountedSession]) -> list[CountedSession]:
+    """The sessions, those of checkouts of one repository under one folder.
+
+    Folders of one name are taken for that where at most one of them is still there: the others
+    were worktrees, or are on another machine.
+    """
+    often = Counter(session.project for session in sessions)
+    alike: dict[str, list[str]] = {}
+    for folder, _ in often.most_common():
+        alike.setdefault(subject_key(folder), []).append(folder)
+    meant: dict[str, str] = {}
+    for folders in alike.values():
+        there = [folder for folder in folders if os.path.isdir(folder)]
+        if len(there) <= 1:
+            meant |= dict.fromkeys(folders, (there or folders)[0])
+    return [
+        session if (project := meant.get(session.project, session.project)) == session.project
+        else msgspec.structs.replace(session, project=project)
+        for session in sessions
+    ]  # fmt: skip
 
 
 @cache

@@ -19,18 +19,25 @@ from tacit.changes.facts import NewFact, Rationale, fact_change, fact_place_for,
 from tacit.changes.gate import Gate
 from tacit.changes.place import fact_places, user_place
 from tacit.learn.background.background_gate import background_gate, places_for
-from tacit.learn.counted_session import CountedSession, counted_sessions
-from tacit.learn.findings import (
-    ChecksFinding,
+from tacit.learn.counted_session import (
+    CountedSession,
+    counted_sessions,
+    repository_name,
+    subject_key,
+)
+from tacit.learn.demands import (
     Finding,
-    HabitsFinding,
-    ProcedureFinding,
     Quote,
     RefusalFinding,
     RemarksFinding,
     RequestFinding,
-    TroubleFinding,
     WishFinding,
+)
+from tacit.learn.findings import (
+    ChecksFinding,
+    HabitsFinding,
+    ProcedureFinding,
+    TroubleFinding,
     count_findings,
 )
 from tacit.learn.habits import Pair
@@ -148,6 +155,7 @@ def _fact(finding: _Said, where: str) -> tuple[str, str, str]:
 
 ONLY_WHEN_ASKED = {
     "commit": "Commit", "push": "Push", "merge": "Merge", "deploy": "Deploy", "release": "Release",
+    "open-pr": "Open a pull request",
 }  # fmt: skip
 REQUEST_PHRASES = {
     ("update", "docs"): "update the docs with a change", ("run", "tests"): "run the tests",
@@ -156,12 +164,13 @@ REQUEST_PHRASES = {
     ("review", "changes"): "review your own changes critically once more",
     ("review", "feedback"): "weigh review feedback before acting on it",
     ("check", "feedback"): "weigh review feedback for what is valid in it",
-    ("address", "feedback"): "address review feedback", ("create", "PR"): "open a pull request",
+    ("address", "feedback"): "address review feedback",
     ("update", "changelog"): "update the changelog or release notes with a change",
     ("split", "commits"): "split work into commits by subject",
     ("bump", "version"): "bump the version",
     ("add", "screenshot"): "add a screenshot", ("check", "CI"): "look at CI",
     ("add", "todo"): "note what is put off as a todo",
+    ("spawn", "agents"): "have agents of their own look into it or check it",
 }  # fmt: skip
 
 
@@ -173,6 +182,11 @@ def _request_line(finding: RequestFinding, where: str) -> str:
         return (
             f"{act} when the user says so, not before: in {where} they ask for it themselves,"
             f" in {often} ({said})"
+        )
+    if finding.verb == "plan":
+        return (
+            f"Show what you mean to change and wait, before changing files in {where}: in {often}"
+            f" the user read the plan first and then said {said}"
         )
     kept = f"keep {finding.thing} true to the work"
     phrase = REQUEST_PHRASES.get((finding.verb, finding.thing), kept)
@@ -372,11 +386,13 @@ _WORK_NAMES = (
 def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[str]]:
     goal, total = finding.goal, len(finding.sessions)
     work = next((name for sign, name in _WORK_NAMES if sign.search(goal) and not finding.tool), "")
-    title = work.replace("-", " ") or one_line(re.sub(r"[_-]+", " ", goal))
+    own = goal.rpartition("__")[2]  # without the server that a tool is of
+    title = work.replace("-", " ") or one_line(re.sub(r"[_-]+", " ", own))
     steps = ", ".join(step.key for step in finding.steps[:6])
+    what = f"to {title}" if finding.tool else f"of a {title}"
     about = (
-        f"The steps of a {title} in {where}, in order: {steps}. Use when a {title} is asked for in"
-        f" {where}, before {goal}."
+        f"The steps {what} in {where}, in order: {steps}. Use when {what.removeprefix('of ')} is"
+        f" asked for in {where}, before {goal}."
     )
     body = [f"# {title[:1].upper()}{title[1:]} in {where}", "", "In this order:", ""]
     for number, step in enumerate(finding.steps, 1):
@@ -387,12 +403,12 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
         body += ["", "What stands in angle brackets was different each time."]
     if finding.troubles:
         body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
-    return f"{where}-{work}" if work else goal, about, body
+    return f"{where}-{work}" if work else own, about, body
 
 
 def _project(folder: str) -> str:
     """The project's name, where it is one; a folder may be called anything."""
-    name = re.split(r"[\\/]", folder.rstrip("/\\"))[-1]
+    name = repository_name(folder)
     return name if re.fullmatch(r"[\w.+-]{1,60}", name) else "this project"
 
 
@@ -432,9 +448,9 @@ def draft_sessions(
 
     Every session of `chosen` gets a line in the ledger, so that the next run leaves it out.
     """
-    projects = {stored.head.project for stored in chosen}
+    subjects = {subject_key(stored.head.project) for stored in chosen}
     every = store.sessions(limit=10_000) if chosen else []
-    related = [stored.id for stored in every if stored.head.project in projects]
+    related = [stored.id for stored in every if subject_key(stored.head.project) in subjects]
     new = {stored.id for stored in chosen}
     found = [f for f in count_findings(counted_sessions(store, related)) if new & set(f.sessions)]
     drafts = [draft(finding) for finding in found]

@@ -91,7 +91,8 @@ def edited_files(trace: Trace) -> set[str]:
     found: set[str] = set()
     for call in trace.each_call():
         if call.kind in ("write", "edit") and call.finished and not call.failed:
-            inside = (path for path in paths_of(call) if trace.project and path.startswith(base))
+            paths = (os.path.join(base, path) for path in paths_of(call) if trace.project)
+            inside = (path for path in paths if path.startswith(base))
             found |= {os.path.relpath(path, trace.project) for path in inside}
     return found
 
@@ -124,7 +125,7 @@ def pairs(sessions: Iterable[SessionChanges]) -> tuple[Pair, ...]:
         rarer, commoner = sorted((len(by_file[one]), len(by_file[other])))
         told = alike and other in named
         enough = (told or len(shown) > FEWEST) and len(shown) >= _MOSTLY * rarer
-        always = len(shown) >= _MOSTLY * commoner
+        always = len(shown) > FEWEST + 1 and len(shown) >= _MOSTLY * commoner
         if enough and (alike or always):
             partners.update(() if alike else pair)
             if alike or not _same_subject(one, other):

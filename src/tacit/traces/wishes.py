@@ -25,6 +25,13 @@ _LONGEST, _SHORTEST = 340, 12
 _WHOLE = 240
 """A prompt up to this length is kept whole: what stands around a wish explains it."""
 _WORK = ("shell", "write", "edit")
+_FEW = 2
+
+
+Strength = Literal["rule", "correction", "manner", "product"]
+"""A `rule` says itself that it lasts; a `correction` was said against what had been done; a
+`manner` says how things are to be made; `product` says what is built, which is a task unless it is
+said again."""
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -33,9 +40,7 @@ class Wish(msgspec.Struct, frozen=True):
     turn: int
     text: str
     """The sentence, with as much before it as it needs to be understood."""
-    strength: Literal["rule", "correction", "manner"]
-    """A `rule` says itself that it lasts; a `correction` was said against what had been done; a
-    `manner` says how things are to be made."""
+    strength: Strength
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -120,6 +125,8 @@ _RULE = late_pattern(
     | \b(?:i|we)\s+(?:don['’]?t|do\s+not)\s+(?:want|need|use|like)\b[^.?!]*\bany\s?(?:more|longer)\b
     | \b(?:i|we)\s+no\s+longer\s+(?:want|use)\b
     | \bremember\s+(?:to|that|this:)\b | \bkeep\s+(?:this\s+|that\s+|it\s+)?in\s+mind\b
+    | \bmake\s+(?:that|this|it)\s+(?:an?\s+|the\s+|your\s+|our\s+)?(?:standard|default|habit
+    |(?:standard\s+)?practice|convention|part\s+of\s+(?:your|our|the)\s+(?:workflow|process))\b
     | \bfor\s+future\s+reference\b | \b(?:is|are)\s+(?:banned
     |forbidden|not\s+allowed|always\s+preferred)\b
     | \bstanding\s+(?:orders?|items?|rules?|instructions?)\b
@@ -163,6 +170,12 @@ _WEIGHED = late_pattern(
     r"|^\W*(?:can|could|would|will|do|did|is|are|shall)\s+(?:you|we|i|it|the|there)\b",
     re.IGNORECASE,
 )
+# A question that is a request, and says that it is to last.
+_POLITE = late_pattern(
+    r"\b(?:can|could|would|will)\s+(?:you|we)\b[^.!?]*(?:\b(?:from\s+now\s+on|going\s+forward"
+    r"|(?:every|each)\s+time)\b|\bso\s+(?:that\s+)?(?:you|we|it)\b[^.!?]*\bin\s+(?:the\s+)?future\b)",
+    re.IGNORECASE,
+)
 # What puts something right, and may be meant for once.
 _AGAINST = late_pattern(
     rf"""{_START}(?:please\s+)?{_NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)(?=\s)
@@ -196,6 +209,7 @@ _MANNER = late_pattern(
     |the\s+\w+)\s+(?:simple|short|small|minimal|concise|clean)\b
     | \bbe\s+(?:very\s+|more\s+)?(?:careful|critical|concise|brief|precise|thorough|consistent
     |strict|honest)\b
+    | \bthere(?:['’]s|\s+is)\s+no\s+(?:point|reason|sense)\s+(?:in\s+)?\w+ing\b
     | \b(?:it|this|they|output|messages?)\s+(?:needs?|has|have)\s+to\s+be\s+\w+\s+(?:to|for)\b
     | \b(?:i\s+want|i['’]?d\s+like)\b[^.?!]*\b(?:retained|kept|preserved)\b
     | \b(?:looks?|is|are|seems?|no)\s+(?:\w+\s+)?(?:duplicated|redundant|unnecessary|overkill
@@ -213,7 +227,7 @@ _FOR_ONCE = late_pattern(
     |have(?!\s+(?:any\s+)?access)|mind|need)\b
     | \b(?:don['’]?t|do\s+not)\s+\w+\s+anything\b
     | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
-    | \blines?\s+\d
+    | \blines?\s+\d | \b(?:above|below|following)\s+(?:list|table|items?|findings?|points?)\b
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | \b[0-9a-f]{7,40}\b | [#]\d+ | \bjust\s+(?:this|now)\b
     | \bmerci\b | \bfürs\s+erste\b
     | 这次 | 暂时 | 先不 | 今回 | 일단 | \bpor\s+ahora\b | \bpour\s+l['’]instant\b | \bпока\b""",
@@ -231,6 +245,23 @@ _DESCRIBES = late_pattern(
     | \bwhenever\s+(?:i|it|the)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Said of what is to be seen, or of one piece of code: what is built, rather than how.
+_BUILT = late_pattern(
+    r"""\b(?:avatars?|banners?|borders?|buttons?|colou?rs?|dashboards?|dropdowns?|fonts?|footers?
+    |icons?|logos?|menus?|modals?|navbars?|pages?|panels?|popups?|screens?|sidebars?|toasts?
+    |tooltips?|tree\s?views?|view\s?trees?|webviews?|widgets?|displayed|hidden|visible
+    |render(?:ed)?|hover|clicked)\b
+    | ^\W*(?:`\w+`|\[[\w.]+\]\(\S+\))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Words that speak of all work to come, whatever it is about.
+_TO_COME = late_pattern(
+    r"\b(?:from\s+now\s+on|going\s+forward|future|remember|keep\s+in\s+mind|conventions?|standards?"
+    r"|prefer|(?:claude|agents|gemini)\.md|we\s+(?:always|never|use)|whenever|every\s+time)\b",
+    re.IGNORECASE,
+)
+# Answers to numbered questions belong to those.
+_NUMBERED = late_pattern(r"^\s*\d{1,2}[a-z]?[.)]\s", re.MULTILINE)
 _POINTS_AWAY = late_pattern(
     r"\b(?:do|doing|did|use|change|touch|run|add|make|remove|fix|keep|like|want|revert|delete"
     r"|handle|have|show)"
@@ -267,7 +298,8 @@ def wishes(trace: Trace) -> list[Wish]:
     programs = _programs(trace)
     for said in typed(trace):
         told = list(sentences(said.text))
-        for at, sentence in enumerate(told):
+        answers = said.worked and len(_NUMBERED.findall(said.text)) >= _FEW
+        for at, sentence in enumerate(told if not answers else ()):
             strength = _strength(sentence, said.worked)
             if strength is None and said.refuses and _says_why(sentence):
                 strength = "manner"
@@ -275,6 +307,8 @@ def wishes(trace: Trace) -> list[Wish]:
                 continue
             named = strength != "manner" and _names_program(sentence, programs)
             strength = "rule" if named else strength
+            if _BUILT.search(sentence) and not _TO_COME.search(sentence):
+                strength = "product"
             needed = told[at - 1] if at else before if _ANSWERS.match(sentence) else ""
             whole = " ".join(told) if len(" ".join(told)) <= _WHOLE else f"{needed} {sentence}"
             if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
@@ -316,9 +350,11 @@ def _says_why(sentence: str) -> bool:
     return not sentence.endswith("?") or bool(_ASKS_BACK.search(sentence))
 
 
-def _strength(sentence: str, worked: bool) -> Literal["rule", "correction", "manner"] | None:
+def _strength(sentence: str, worked: bool) -> Strength | None:
     if _FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence):
         return None
+    if _POLITE.search(sentence):
+        return "rule"
     if sentence.endswith(("?", "？")) or _WEIGHED.search(sentence):
         return None
     if _RULE.search(sentence) or (_LATER.search(sentence) and _TELLS.search(sentence)):
@@ -421,6 +457,7 @@ _THINGS = {
         ("CI", ("ci",)),
         ("screenshot", ("screenshot", "screenshots")),
         ("todo", ("todo", "todos")),
+        ("agents", ("subagent", "subagents", "agents", "sub-agents", "worker", "workers")),
         ("changes", ("change", "changes", "diff", "work", "code", "implementation")),
     )
     for word in words
@@ -434,21 +471,23 @@ _VERBS = {
         ("push", ("push",)),
         ("review", ("review",)),
         ("check", ("check", "verify")),
-        ("create", ("create", "open", "make")),
+        ("create", ("create", "open", "make", "raise", "submit")),
         ("write", ("write",)),
         ("add", ("add", "log")),
         ("address", ("address", "adress", "evaluate")),
         ("deploy", ("deploy",)),
-        ("release", ("release",)),
+        ("release", ("release", "publish")),
         ("merge", ("merge",)),
+        ("spawn", ("spawn", "launch", "delegate", "use")),
         ("bump", ("bump",)),
     )
     for word in words
 }
-_JOINS = r"(?:and|then|also|please|now|finally|just)"
+_JOINS = r"(?:and|then|also|please|now|finally|just|ok|okk|okay)"
 _ASKED = late_pattern(
-    rf"(?:(?:^|[,;:]\s*)(?:{_JOINS}\s+)?|\b{_JOINS}\s+)"
-    r"(?:can you\s+|could you\s+|let['’]?s\s+|please\s+|go ahead and\s+)?"
+    rf"(?:(?:^|[,;:]\s*)(?:{_JOINS}\s+)*|\b(?:{_JOINS}\s+)+)"
+    r"(?:can you\s+|could you\s+|let['’]?s\s+|please\s+|go ahead and\s+"
+    r"|i\s+want\s+(?:yo)?u\s+to\s+)?"
     r"([a-z]{3,12})\b(?=([^,;!?]*))",
     re.IGNORECASE,
 )
@@ -459,7 +498,7 @@ _NEAR = 6
 
 def _meant_thing(verb: str, thing: str) -> str:
     """What a request is about, where it is said or goes without saying."""
-    if verb in ("commit", "push", "deploy", "merge", "release"):
+    if verb in ("commit", "push", "open-pr", "deploy", "merge", "release"):
         return ""
     if verb == "review":
         return "feedback" if thing in ("feedback", "PR") else "changes"
@@ -497,9 +536,30 @@ def asked(trace: Trace) -> Iterator[tuple[int, str, frozenset[str]]]:
                 yield at, sentence, words
 
 
+# The word with which somebody lets a plan be carried out.
+_GO_AHEAD = late_pattern(
+    r"\W*(?:(?:ok(?:ay)?|yes|yep|sure|great|perfect|good|cool|looks?\s+good|lgtm|alright|please|now|and"
+    r"|then|let['’]?s|you\s+can)\W+)*(?:go\s+ahead|proceed|implement|execute|build\s+it"
+    r"|start\s+(?:implement\w*|building|the\s+work))(?:\s+(?:it|this|that|them|all|now|please|with"
+    r"|the|plan|changes|implementation|implementing))*\W*|実装(?:して|をお願い)\S{0,6}|执行吧|开始实现",
+    re.IGNORECASE,
+)
+
+
+def _let_go(trace: Trace) -> Iterator[Request]:
+    """Where the user let a plan be carried out: nothing was changed before their word, and then
+    something was."""
+    planned = False
+    for turn in trace.turns:
+        changed = any(call.kind in ("write", "edit") for call in turn.calls)
+        if turn.prompt and planned and changed and _GO_AHEAD.fullmatch(turn.prompt):
+            yield Request(turn.number, turn.prompt, "plan", "")
+        planned = bool(turn.steps) and not changed
+
+
 def requests(trace: Trace) -> list[Request]:
     """What the user asked for in a few words, in order."""
-    found = []
+    found = list(_let_go(trace))
     for said in typed(trace):
         before: list[str] = []
         for sentence in sentences(said.text):
@@ -516,13 +576,18 @@ def requests(trace: Trace) -> list[Request]:
                 if known == "merge" and any(_FILES.search(word) for word in words[:3]):
                     continue  # no branch
                 known = "commit" if thing == "commit" and known in _MAKES else known
+                if (known, thing) == ("create", "PR"):
+                    known = "open-pr"
                 found.append(Request(said.turn, sentence, known, _meant_thing(known, thing)))
             if _SPLIT.search(sentence):
-                found.append(Request(said.turn, sentence, "split", "commits"))
+                found += [
+                    Request(said.turn, sentence, "split", "commits"),
+                    Request(said.turn, sentence, "commit", ""),
+                ]
             if len(sentence) <= _SHORT and not _LEAVES.search(sentence):
                 found += [
-                    Request(said.turn, sentence, verb, "")
-                    for verb, words_for in _ABROAD.items() if words_for.search(sentence)
+                    Request(said.turn, sentence, *act)
+                    for act, words_for in _ABROAD.items() if words_for.search(sentence)
                 ]  # fmt: skip
             before = _WORDS.findall(sentence)
     return found
@@ -543,11 +608,14 @@ _SPLIT = late_pattern(
 )
 _SHORT = 60
 _ABROAD = {
-    "commit": late_pattern(
+    ("commit", ""): late_pattern(
         r"コミット|提交|커밋|(?i:\bза?коммить?\w*|\bcommite[nr]?\b|\bcomm?ita\b)"
     ),
-    "push": late_pattern(r"プッシュ|推送|푸시|(?i:\bза?пуш\w*)"),
-    "merge": late_pattern(r"マージ|合并|머지|(?i:\bс?мерж\w*)"),
+    ("push", ""): late_pattern(r"プッシュ|推送|푸시|(?i:\bза?пуш\w*)"),
+    ("merge", ""): late_pattern(r"マージ|合并|머지|(?i:\bс?мерж\w*)"),
+    ("open-pr", ""): late_pattern(
+        r"(?i:PR|プルリク)\s*(?:を)?(?:あげ|上げ|出し|作|化)|(?:提|创建)\s?PR"
+    ),
 }
 """What is asked for in other languages, by the word for it."""
 _LEAVES = late_pattern(
@@ -559,8 +627,10 @@ _DOCUMENT = late_pattern(r"[@\w./-]*?([\w-]+\.(?:md|mdx|rst|adoc|txt))", re.IGNO
 def _thing(words: Iterable[str]) -> str:
     """What of `words` a request is about: a thing that many ask for, or a document by its name."""
     for word in words:
-        if known := _THINGS.get(word.casefold().partition(".")[0]):
+        document = _DOCUMENT.fullmatch(word)
+        known = _THINGS.get(word.casefold().partition(".")[0])
+        if known and not (document and known == "agents"):
             return known
-        if document := _DOCUMENT.fullmatch(word):
+        if document:
             return document[1]
     return ""
