@@ -145,6 +145,87 @@ def test_a_missing_program_is_told_once_with_what_serves_in_its_place() -> None:
     assert [t.instead for t in found.troubles] == [(("mise run lint", 2),)]
 
 
+def test_what_takes_the_place_of_a_missing_program_serves_its_purpose() -> None:
+    """It is the program itself run by another, not whatever else is called a check."""
+    missing = ran("goreleaser check", "sh: command not found: goreleaser", failed=True)
+    other = session(1, ["go", missing, ran("gh pr checks 4"), ran("npm run lint")])
+    same = session(2, ["go", ran("gh pr checks 4"), ran("npm run lint")])
+    assert not [t for f in count_findings([other, same]) for t in getattr(f, "troubles", ())]
+    asked = ran('psql -c "select 1"', "sh: command not found: psql", failed=True)
+    inside = ran('docker exec db psql -U app -c "select 1 from a where b"')
+    traces = [session(1, ["go", asked]), session(2, ["go", asked, inside])]
+    (found,) = [one for one in count_findings(traces) if isinstance(one, TroubleFinding)]
+    assert [t.form for t in found.troubles] == ["psql"]
+    assert [form for form, _ in found.troubles[0].instead] == [
+        'docker exec db psql -U app -c "select 1 from a where b"'
+    ]
+
+
+def tried_to_commit(number: int, *after: str) -> Trace:
+    """A session whose commit a broken hook stops; `after` is what was then done, and worked."""
+    said = (
+        "lint.......................................Passed\nbug: pre-commit's script is broken\n"
+        "run `pre-commit install -f` to fix this\ntypes......................Passed"
+    )
+    chain = f"git add a{number}.py && git commit -m 'feat: number {number}'"
+    fix = ran("pre-commit install -f", "[ERROR] refusing\nhint: unset it", failed=True)
+    steps = [ran(chain, said, failed=True), fix, *map(ran, after)]
+    return session(number, ["go", *steps])
+
+
+def test_a_hook_that_stops_commits_is_told_with_its_complaint() -> None:
+    """Counted over chains and messages, by what the hook complains of; going around it is no mend,
+    and what was tried against it in vain stands beside it."""
+    around = "git commit --no-verify -m x"
+    traces = [tried_to_commit(n, around) for n in range(3)]
+    (found,) = [one for one in count_findings(traces) if isinstance(one, TroubleFinding)]
+    commit, tried = found.troubles
+    assert (commit.form, commit.failed, commit.runs) == ("git commit -m <message>", 3, 6)
+    assert commit.error == "bug: pre-commit's script is broken"
+    assert (tried.form, tried.failed) == ("pre-commit install -f", 3)
+    text = draft(found).text
+    assert "no-verify" not in text
+    assert "name: app-git-commit\n" in text
+
+
+def test_what_git_itself_refuses_is_no_hook() -> None:
+    """A push that is behind says nothing about checks, nor does a commit of nothing."""
+    behind = "! [rejected] main -> main (fetch first)\nerror: failed to push some refs to 'x'"
+    nothing = "lint......Skipped\nOn branch main\nnothing to commit, working tree clean"
+    steps = [ran("git push", behind, failed=True), ran("git commit -m x", nothing, failed=True)]
+    steps += [ran("npm run lint")]
+    found = count_findings(session(n, ["go", *steps]) for n in range(3))
+    assert [one.hooked for one in found if isinstance(one, ChecksFinding)] == [None]
+    assert not [one for one in found if isinstance(one, TroubleFinding)]
+
+
+def test_ignored_files_are_left_out_and_not_forced() -> None:
+    """Staging that fails is told with the folder that is ignored; `-f` is no mend."""
+    said = "The following paths are ignored by one of your .gitignore files:\nplans\nhint: Use -f"
+    traces = [
+        session(n, ["go", ran(f"git add plans/{n}.md && git commit -m x", said, failed=True),
+                    ran(f"git add -f plans/{n}.md && git commit -m x")])
+        for n in range(2)
+    ]  # fmt: skip
+    (found,) = [one for one in count_findings(traces) if isinstance(one, TroubleFinding)]
+    assert found.troubles[0].error.endswith(".gitignore files: plans")
+    assert not found.troubles[0].instead
+    assert "leave them out" in draft(found).text
+
+
+def test_a_command_is_told_as_it_is_run_for_the_whole() -> None:
+    """One form that several sessions share rather than a beginning; a build of nobody knows what
+    is not told."""
+    steps = [["go test ./a", "go test ./..."], ["go test ./b", "go test ./..."], ["go test ./c"]]
+    builds = ["nix build .#a", "nix build .#b", "nix build .#c"]
+    traces = [
+        session(n, ["go", *map(ran, own), ran(built), ran("golangci-lint run")])
+        for n, (own, built) in enumerate(zip(steps, builds, strict=True))
+    ]
+    (found,) = [one for one in count_findings(traces) if isinstance(one, ChecksFinding)]
+    assert [rate.form for rate in found.rates] == ["golangci-lint run", "go test ./..."]
+
+
 def test_what_was_called_wrongly_is_told_with_whatever_worked_in_each_session() -> None:
     """Two ways that each mended one session, but not for a program that carries other commands."""
 

@@ -358,6 +358,20 @@ def _trouble(trouble: Trouble) -> str:
 def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[str]]:
     program = finding.program
     works = list(dict.fromkeys(form for t in finding.troubles for form, _ in t.instead))
+    standing = next((t for t in finding.troubles if t.standing), None)
+    if not works and standing:
+        about = (
+            f"{program} fails in {where}: {shorten(standing.error, 160)}. Use before {program} in"
+            f" {where}, or when it fails."
+        )
+        body = [f"# `{program}` in {where}", "", *map(_trouble, finding.troubles), ""]
+        ignored = "ignored by" in standing.error
+        body += [
+            "These files are not committed: leave them out, and do not force them in."
+            if ignored
+            else "Nothing was seen to mend it. Do not skip or force it: tell the user."
+        ]
+        return f"{where}-{program}", about, body
     if not works:
         about = (
             f"{program} is not installed where {where} is worked on, and calls of it fail. Use"

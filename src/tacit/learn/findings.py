@@ -35,6 +35,7 @@ from tacit.learn.habits import (
 )
 from tacit.learn.rates import (
     FEWEST,
+    HOOKED,
     CountedRun,
     Done,
     Rate,
@@ -171,11 +172,13 @@ def _checks(
         for rate in rates.values()
         if rate.work and len(rate.sessions) >= FEWEST and rate.worked
         and not rate.purpose.startswith(_OF_THE_FORGE)
+        and not (rate.work == "build" and rate.form.endswith(" …"))  # of what, nobody could tell
     ]  # fmt: skip
     usual = _usual(own)
     if not usual:
         return
-    near = tuple(t for t in failing if t.work or t.program in {r.purpose.split()[0] for r in usual})
+    programs = {rate.purpose.split()[0] for rate in usual}
+    near = tuple(t for t in failing if not t.standing and (t.work or t.program in programs))
     rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
     known = all(EVERYBODYS_CHECKS.fullmatch(rate.purpose) for rate in usual)
     if known and not near and not rules:
@@ -246,13 +249,21 @@ def _other_troubles(
     told = {id(t) for check in checks for t in check.troubles}
     by_program: dict[str, list[Trouble]] = {}
     for trouble in failing:
-        if id(trouble) not in told and (trouble.mended or _is_absent(trouble)):
-            by_program.setdefault(trouble.program, []).append(trouble)
+        if id(trouble) not in told and (trouble.mended or trouble.standing or _is_absent(trouble)):
+            by_program.setdefault(_told_with(trouble, failing), []).append(trouble)
     for program, own in by_program.items():
         sessions = dict.fromkeys(session for trouble in own for session in trouble.sessions)
         yield TroubleFinding(
             project=project, sessions=tuple(sessions), program=program, troubles=tuple(own)
         )
+
+
+def _told_with(trouble: Trouble, failing: Sequence[Trouble]) -> str:
+    """The program under which it is told: what was tried against a hook's failure, and failed as
+    well, stands with that."""
+    name = trouble.program.partition(" ")[0]
+    hooks = (t for t in failing if t.standing and t.program in HOOKED and not trouble.mended)
+    return next((t.program for t in hooks if name in t.error and name != "git"), trouble.program)
 
 
 def _is_absent(trouble: Trouble) -> bool:

@@ -11,6 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -24,7 +25,13 @@ from tacit.traces.command_purposes import (
     work_class,
 )
 from tacit.traces.observations import paths_of, recoveries
-from tacit.traces.outcomes import Outcome, call_outcome, failed_check, purpose_outcomes
+from tacit.traces.outcomes import (
+    Outcome,
+    call_outcome,
+    complaint,
+    failed_check,
+    purpose_outcomes,
+)
 from tacit.traces.tool_calls import command_of, our_tool
 from tacit.traces.trace import REFUSED, ToolCall, Trace
 
@@ -65,8 +72,8 @@ class CountedRun(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the user typed in answering the call."""
     error: str = ""
     """The line that says what went wrong, where it failed."""
-    hooked: bool = False
-    """Whether it failed because a hook ran checks."""
+    hooked: Literal["", "checks", "itself"] = ""
+    """Whether a hook stopped it: because checks failed that it ran, or by its own complaint."""
     rules: tuple[tuple[str, str], ...] = ()
     """The rules that a linter named, each with what it said."""
     instead: tuple[str, ...] = ()
@@ -120,6 +127,9 @@ class Trouble(msgspec.Struct, frozen=True):
     sessions: tuple[str, ...]
     instead: tuple[tuple[str, int], ...] = ()
     """What then worked, and in how many sessions it followed."""
+    standing: bool = False
+    """Whether it lies in how the project or the machine is set up, and so is told without a mend: a
+    hook stops it, the files are ignored, or it has never worked."""
 
     @property
     def work(self) -> WorkClass | None:
@@ -158,7 +168,7 @@ def lasting_runs(
     ]
 
 
-_HOOKED = ("git commit", "git push")
+HOOKED = ("git commit", "git push")
 
 
 def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
@@ -170,7 +180,7 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
         return CountedRun(
             run.session, run.turn, run.purpose, run.form, run.outcome, not shell, run.call.reply,
             _error(run) if run.outcome.state == "failed" else "",
-            run.purpose in _HOOKED and run.outcome.failed and failed_check(run.call) is not None,
+            _hooked(run),
             tuple(rules_named(run)),
             tuple(forms_for(run, mend.succeeded)) if mend is not None and shell else (),
             mend is not None and not mend.edited,
@@ -179,15 +189,41 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
     return tuple(map(counted, runs))
 
 
+_OF_GIT = re.compile(
+    r"^(?:error: (?:failed to push|cannot |could not|pathspec|src refspec|unable|Your local|Please "
+    r"|RPC|The |remote)|fatal: |hint: |remote: ).*$",
+    re.MULTILINE,
+)
+_OF_HOOK = re.compile(
+    r"pre-commit|husky|lefthook|commitlint|commitizen|lint-staged|commit-msg|pre-push|\bhook\b"
+    r"|\.{4,}(?:Passed|Failed)",
+    re.IGNORECASE,
+)
+_NO_HOOK = re.compile(r"nothing (?:added )?to commit|no changes added|\[rejected\]", re.IGNORECASE)
+
+
+def _hooked(run: Run) -> Literal["", "checks", "itself"]:
+    """What a hook has to do with the failure of a commit or a push; git's own words are none."""
+    if run.purpose not in HOOKED or not run.outcome.failed:
+        return ""
+    said = _OF_GIT.sub("", run.call.result)
+    if failed_check(msgspec.structs.replace(run.call, result=said)) is not None:
+        return "checks"
+    own = run.purpose == "git commit" and _OF_HOOK.search(said) and not _NO_HOOK.search(said)
+    return "itself" if own else ""
+
+
 def hook_rate(runs: Sequence[CountedRun]) -> Rate | None:
-    """How often a commit or a push failed because a hook ran checks, where several sessions show
-    it."""
-    tried = [run for run in runs if run.purpose in _HOOKED and run.outcome.state != "unclear"]
-    failed = [run for run in tried if run.hooked]
-    sessions = tuple(dict.fromkeys(run.session for run in failed))
-    if len(sessions) < FEWEST:
-        return None
-    return Rate(failed[0].purpose, failed[0].purpose, len(tried), len(failed), sessions)
+    """How often a commit or a push, whichever did more, failed because a hook ran checks, where
+    several sessions show it."""
+    found = []
+    for purpose in HOOKED:
+        tried = [run for run in runs if run.purpose == purpose and run.outcome.state != "unclear"]
+        failed = [run for run in tried if run.hooked == "checks"]
+        sessions = tuple(dict.fromkeys(run.session for run in failed))
+        if len(sessions) >= FEWEST:
+            found.append(Rate(purpose, purpose, len(tried), len(failed), sessions))
+    return max(found, key=lambda rate: rate.failed, default=None)
 
 
 def runs_of_call(call: ToolCall, session: str, turn: int = 0, project: str = "") -> Iterator[Run]:
@@ -289,8 +325,25 @@ def _rate(purpose: str, runs: list[CountedRun]) -> Rate:
 
 
 def usual_form(purpose: str, worked: Iterable[str]) -> str:
-    """How most commands that worked begin, with `…` where each went on in its own way."""
+    """How most commands that worked begin, with `…` where each went on in its own way; where one
+    stands for the whole project, that."""
     forms = [form.split() for form in worked]
+    begins = _usual_beginning(purpose, forms)
+    if not begins.endswith(" …"):
+        return begins
+    whole = Counter(" ".join(form) for form in forms if not any(map(_ONE_FILE.search, form)))
+    often = [(form, count) for form, count in whole.most_common(3) if count >= FEWEST]
+    often = [one for one in often if one[0].startswith(begins[:-2])]
+    if often:
+        return clean(often[0][0])
+    return begins[:-2] if begins[:-2].split() in forms else begins
+
+
+_ONE_FILE = re.compile(r"\w\.[a-z]{1,4}(?::.*)?$|[<>]|^-[kt]$|::")
+"""What narrows a command down to one file, one test or a value of the moment."""
+
+
+def _usual_beginning(purpose: str, forms: list[list[str]]) -> str:
     for size in range(max(map(len, forms), default=0), 0, -1):
         begins, count = Counter(tuple(form[:size]) for form in forms).most_common(1)[0]
         if 2 * count > len(forms) and purpose_of(begins) == purpose:
@@ -315,7 +368,7 @@ CALLED_WRONGLY = re.compile(
     r"|no rule to make target|could not find|does not exist|not logged in|authentication"
     r"|is required|must be set|expected a"
     r"|can't open file|cannot open|no_script|does not contain main module|required node version"
-    r"|unsupported engine",
+    r"|unsupported engine|^The following paths are ignored by",
     re.IGNORECASE,
 )
 _CARRIES = {"ssh", "curl", "psql", "sqlite3", "gh", "docker"}
@@ -331,34 +384,67 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
     """What fails as it is called, in at least two sessions, with what then worked."""
     groups: dict[tuple[str, str], list[CountedRun]] = {}
     present = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
+    hooks = {run.error for run in runs if run.hooked == "itself"}
     for run in runs:
         if run.outcome.state != "failed":
             continue
         another_form = run.by_form and run.work in (None, "build")
         about_the_call = CALLED_WRONGLY.search(run.error) or another_form
-        if run.tool or about_the_call or _fails_always(run.purpose, rates):
+        own = run.hooked == "itself" or _IGNORED.search(run.error) or _against(run, hooks)
+        if run.tool or about_the_call or own or _fails_always(run.purpose, rates):
             absent = absent_program(run.error)
             absent = "" if absent in present else absent
-            key = (absent, "") if absent else (_program(run.purpose), _signature(run.error))
+            program = run.purpose if own else _program(run.purpose)
+            key = (absent, "") if absent else (program, _signature(run.error))
             groups.setdefault(key, []).append(run)
     tries = Counter(run.purpose for run in runs)
     found = []
     for (program, _), own in groups.items():
         sessions = tuple(dict.fromkeys(run.session for run in own))
-        there = _in_its_place(own[0], rates)
-        if len(sessions) < FEWEST and not there:
+        there, by = (
+            _in_its_place(own, runs) if absent_program(own[0].error) == program else ((), set())
+        )
+        if len({*sessions, *by}) < FEWEST:
             continue
         tried = sum(tries[purpose] for purpose in {run.purpose for run in own})
-        trouble = _trouble(program, own, tried)
+        standing = _is_standing(own, rates, sessions) or _against(own[0], hooks)
+        trouble = _trouble(program, own, tried, standing=standing)
         if there and not trouble.instead:
             trouble = msgspec.structs.replace(trouble, instead=there)
-        tells = trouble.mended or CALLED_WRONGLY.search(trouble.error)
+        tells = trouble.mended or standing or CALLED_WRONGLY.search(trouble.error)
         if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
             found.append(trouble)
     return found
 
 
-_MISSING = re.compile(r"command not found|not found in PATH|is not recognized as", re.IGNORECASE)
+_IGNORED = re.compile(r"^The following paths are ignored by")
+
+
+def _against(run: CountedRun, hooks: Iterable[str]) -> bool:
+    """Whether a command is of the program that a hook's complaint names: tried against it."""
+    name = run.purpose.partition(" ")[0]
+    return name != "git" and any(re.search(rf"\b{re.escape(name)}\b", error) for error in hooks)
+
+
+_OF_THE_MOMENT = re.compile(
+    r"\b40[13]\b|unauthori[sz]ed|forbidden|\blog ?in\b|token|credential|quota|limit|network|connect"
+    r"|time[d ]?out",
+    re.IGNORECASE,
+)
+_NEVER = 3
+"""Sessions from which what has never worked is told."""
+
+
+def _is_standing(
+    own: Sequence[CountedRun], rates: dict[str, Rate], sessions: Sequence[str]
+) -> bool:
+    run = own[0]
+    rate = rates.get(run.purpose)
+    never = rate is not None and run.work is None and not rate.worked and len(sessions) >= _NEVER
+    never = never and not run.tool and not _OF_THE_MOMENT.search(run.error)
+    return run.hooked == "itself" or bool(_IGNORED.search(run.error)) or never
+
+
 _ABSENT = re.compile(
     r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)",
     re.IGNORECASE,
@@ -371,16 +457,28 @@ def absent_program(error: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-def _in_its_place(run: CountedRun, rates: dict[str, Rate]) -> tuple[tuple[str, int], ...]:
-    """For a program that is not there: what worked for the same class of work in several sessions.
+def _in_its_place(
+    missing: Sequence[CountedRun], runs: Sequence[CountedRun]
+) -> tuple[tuple[tuple[str, int], ...], set[str]]:
+    """For a program that is not there: the command by which it was run all the same, within another
+    (`docker exec db psql`), else what several sessions did for the same class of work.
 
-    That a program is missing is no accident of one session.
+    With it the sessions that show it: that a program is missing is no accident of one session.
     """
-    if run.work is None or not _MISSING.search(run.error):
-        return ()
-    others = [r for r in rates.values() if r.work == run.work and len(r.sessions) >= FEWEST]
-    best = max(others, key=lambda rate: rate.worked, default=None)
-    return ((best.form, len(best.sessions)),) if best and best.worked else ()
+    program, work = absent_program(missing[0].error), missing[0].work
+    worked = [run for run in runs if run.outcome.state == "worked"]
+    name = re.compile(rf"(?<![\w./-]){re.escape(program)}(?![\w.-])")
+    within = [run for run in worked if name.search(run.form.partition(" ")[2])]
+    if not within and work not in (None, "check"):
+        within = [run for run in worked if run.work == work]
+        within = within if len({run.session for run in within}) >= FEWEST else []
+    by_purpose: dict[str, list[CountedRun]] = {}
+    for run in within:
+        by_purpose.setdefault(run.purpose, []).append(run)
+    best = max(by_purpose.values(), key=lambda own: len({run.session for run in own}), default=[])
+    by = {run.session for run in best}
+    form = usual_form(best[0].purpose, [run.form for run in best]) if best else ""
+    return (((form, len(by)),) if best else ()), by
 
 
 def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
@@ -388,18 +486,21 @@ def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
     return rate is not None and rate.runs >= _MANY and rate.failed >= _ALWAYS * rate.runs
 
 
-def _trouble(program: str, own: list[CountedRun], tried: int) -> Trouble:
+def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool) -> Trouble:
     followed: dict[str, set[str]] = {}
     for run in own:
         for form in run.instead:
             followed.setdefault(form, set()).add(run.session)
     instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
     instead = [one for one in instead if one[1] >= FEWEST] or instead[:FEWEST]
+    if standing:  # what differs from one session to the next mended nothing that lasts
+        instead = [one for one in instead if one[1] >= FEWEST]
     form = Counter(run.form for run in own).most_common(1)[0][0]
+    form = program if absent_program(own[0].error) == program else form
     error = Counter(run.error for run in own).most_common(1)[0][0]
     sessions = tuple(dict.fromkeys(run.session for run in own))
     return Trouble(
-        program, clean(form), clean(error), len(own), tried, sessions, tuple(instead[:3])
+        program, clean(form), clean(error), len(own), tried, sessions, tuple(instead[:3]), standing
     )
 
 
@@ -409,13 +510,16 @@ _WHOLE = 200
 
 def forms_for(failed: Run, mend: ToolCall) -> Iterator[str]:
     """The parts of the command that mended it which serve the same end."""
-    for run in runs_of_call(mend, failed.session):
-        same = run.purpose == failed.purpose or (run.work is not None and run.work == failed.work)
+    alike = {part.words for part in joined_commands(command_of(failed.call))}
+    again = any(part.words in alike for part in joined_commands(command_of(mend)))
+    for run in runs_of_call(mend, failed.session, 0, failed.project):
+        of_class = run.work not in (None, "check") and run.work == failed.work
+        same = run.purpose == failed.purpose or of_class
         if not same or run.outcome.state != "worked":
             continue
         if run.form.split() != failed.form.split():
             yield clean(run.form)
-        elif len(whole := one_line(command_of(mend))) <= _WHOLE:
+        elif again and len(whole := one_line(command_of(mend))) <= _WHOLE:
             yield clean(whole)  # what stands before it made the difference
 
 
@@ -451,7 +555,12 @@ def _without_folders(error: str, project: str) -> str:
 def _error(run: Run) -> str:
     """The line that says what went wrong."""
     lines = [line for line in f"{run.call.error}\n{run.call.result}".splitlines() if line.strip()]
-    telling = next((line for line in lines if CALLED_WRONGLY.search(line)), "")
+    at = next((n for n, line in enumerate(lines) if CALLED_WRONGLY.search(line)), None)
+    telling = "" if at is None else lines[at]
+    if at is not None and telling.rstrip().endswith(":"):
+        telling = " ".join(lines[at : at + 2])  # what it is about stands below
+    if not telling and (run.purpose in HOOKED or run.call.error.startswith("hint: ")):
+        telling = complaint(run.call.result)
     last = run.call.error if run.call.failed else run.outcome.evidence
     return shorten(_without_folders(one_line(telling or last), run.project), 160)
 

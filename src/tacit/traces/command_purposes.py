@@ -277,7 +277,7 @@ _CLASS_WORDS: dict[WorkClass, tuple[str, ...]] = {
     "build": (
         "build", "compile", "bundle", "webpack", "make", "vite", "assemble", "cmake", "ninja",
     ),
-    "check": ("checks?", "verify", "validate", "ci", "pre-commit"),
+    "check": ("checks?", "verify", "validate", "ci", r"pre-commit(?! (?:un)?install)"),
 }  # fmt: skip
 _CLASSES = {
     name: late_pattern(rf"(?:^|[\s/:_.-])(?:{'|'.join(words)})(?:$|[\s/:_.-])", re.IGNORECASE)
