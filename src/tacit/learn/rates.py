@@ -331,7 +331,7 @@ def usual_form(purpose: str, worked: Iterable[str]) -> str:
     begins = _usual_beginning(purpose, forms)
     if not begins.endswith(" …"):
         return begins
-    whole = Counter(" ".join(form) for form in forms if not any(map(_ONE_FILE.search, form)))
+    whole = Counter(" ".join(form) for form in forms if not any(map(_NARROWS.search, form[1:])))
     often = [(form, count) for form, count in whole.most_common(3) if count >= FEWEST]
     often = [one for one in often if one[0].startswith(begins[:-2])]
     if often:
@@ -339,8 +339,8 @@ def usual_form(purpose: str, worked: Iterable[str]) -> str:
     return begins[:-2] if begins[:-2].split() in forms else begins
 
 
-_ONE_FILE = re.compile(r"\w\.[a-z]{1,4}(?::.*)?$|[<>]|^-[kt]$|::")
-"""What narrows a command down to one file, one test or a value of the moment."""
+_NARROWS = re.compile(r"\w\.[a-z]{1,4}(?::.*)?$|[<>]|^-[kt]$|::|^\./\w|^[\w.-]+/\w")
+"""What narrows a command down to a file, a folder, a test or a value of the moment."""
 
 
 def _usual_beginning(purpose: str, forms: list[list[str]]) -> str:
