@@ -1,6 +1,9 @@
 """How changes are made in a project, counted from its sessions."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from tacit.learn import habits
 from tacit.learn.drafts import draft
@@ -37,12 +40,15 @@ def edited(*names: str) -> list[ToolCall]:
     return [called("Edit", {"file_path": f"/p/app/{name}"}) for name in names]
 
 
-def session(number: int, *turns: list) -> Trace:
-    return made(*turns, session=f"s{number}", project="/p/app")
+def session(number: int, *turns: list, day: int | None = None) -> Trace:
+    """A session of its own day, unless one is given."""
+    trace = made(*turns, session=f"s{number}", project="/p/app")
+    ended = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=number if day is None else day)
+    return Trace(msgspec.structs.replace(trace.head, ended=ended), trace.turns)
 
 
-def both(*names: str, times: int = 2) -> list[Trace]:
-    return [session(n, ["go", *edited(*names)]) for n in range(times)]
+def both(*names: str, times: int = 2, day: int | None = None) -> list[Trace]:
+    return [session(n, ["go", *edited(*names)], day=day) for n in range(times)]
 
 
 def test_counterparts_go_together() -> None:
@@ -55,6 +61,12 @@ def test_counterparts_go_together() -> None:
     assert pairs(both("api/schema.py", "web/types.py", times=3)) == ()
     (far,) = pairs(both("api/schema.py", "web/types.py", times=4))
     assert (len(far.sessions), far.of, far.counterparts) == (4, 4, False)
+
+
+def test_what_one_piece_of_work_changed_is_no_pair() -> None:
+    """The sessions of one day, or a family of files that all change together."""
+    assert pairs(both("src/mail_smtp_send.py", "src/mail_http_send.py", times=5, day=1)) == ()
+    assert pairs(both("a/x_agent.py", "a/y_agent.py", "a/z_agent.py", times=5)) == ()
 
 
 def test_what_nobody_needs_to_be_told_is_no_pair() -> None:
@@ -83,22 +95,28 @@ def test_one_session_is_enough_where_the_user_pointed_it_out() -> None:
     assert pairs([untold]) == ()
 
 
-def committed(number: int, add: str, status: str = STATUS) -> Trace:
+def committed(number: int, add: str, status: str = STATUS, day: int | None = None) -> Trace:
     commit = ran(f"git add {add} && git commit -m 'fix: sums'", "[main 1] fix: sums")
-    return session(number, ["commit", ran("git status", status), commit])
+    return session(number, ["commit", ran("git status", status), commit], day=day)
 
 
 def test_what_is_never_committed_is_left_out() -> None:
     """Changed files that git named at several commits and that went into none."""
-    found = left_out([committed(1, "src/a.py"), committed(2, "src/a.py")])
-    assert [one.path for one in found] == ["local/run.lock", "local/state.json"]
-    assert left_out([committed(1, "src/a.py")]) == ()
-    once = committed(3, "src/a.py local/state.json")
-    found = left_out([committed(1, "src/a.py"), committed(2, "src/a.py"), once])
-    assert [one.path for one in found] == ["local/run.lock"]
-    assert left_out([*(committed(n, "src/a.py") for n in (1, 2)), committed(3, "-A")]) == ()
+    often = [committed(n, "src/a.py") for n in (1, 2, 3)]
+    assert [one.path for one in left_out(often)] == ["local/run.lock", "local/state.json"]
+    assert left_out(often[:2]) == ()
+    once = committed(4, "src/a.py local/state.json")
+    assert [one.path for one in left_out([*often, once])] == ["local/run.lock"]
+    assert left_out([*often, committed(4, "-A")]) == ()
     short = " M src/a.py\n M local/state.json\n?? local/run.lock\n"
-    assert len(left_out(committed(n, "src/a.py", short) for n in (1, 2))) == 2
+    assert len(left_out(committed(n, "src/a.py", short) for n in (1, 2, 3))) == 2
+
+
+def test_what_waits_for_a_while_is_not_left_out() -> None:
+    """Deletions that are pending, files of a date, and what only one day's sessions left."""
+    for status in (" D docs/a.md\n M src/a.py\n", "?? notes/2026-04-25-plan.md\n M src/a.py\n"):
+        assert left_out(committed(n, "src/a.py", status) for n in (1, 2, 3)) == ()
+    assert left_out(committed(n, "src/a.py", day=1) for n in (1, 2, 3)) == ()
 
 
 def test_messages_that_begin_alike_are_a_convention() -> None:
@@ -114,14 +132,31 @@ def test_messages_that_begin_alike_are_a_convention() -> None:
     assert messages(kept[:1]) is None
 
 
+def test_messages_have_the_scope_that_most_have() -> None:
+    """A type or a scope that only one session used is not named."""
+
+    def commits(*subjects: str) -> list[ToolCall]:
+        return [ran(f"git commit -m '{subject}'") for subject in subjects]
+
+    first = commits("docs(cli): a", "fix(cli): b", "restore(x): c", "restore(y): d", "feat: e")
+    second = commits("docs(cli): f", "fix(api): g")
+    said = messages([session(1, ["go", *first]), session(2, ["go", *second])])
+    assert said is not None
+    assert (said.shape, said.kinds, said.scopes) == (
+        "type(scope): subject",
+        ("docs", "fix"),
+        ("cli",),
+    )
+
+
 def test_habits_become_one_draft() -> None:
     """Pairs, what is left out and messages are one skill, which says when to use it."""
-    traces = [committed(1, "src/a.py"), committed(2, "src/a.py")]
+    traces = [committed(n, "src/a.py") for n in (1, 2, 3)]
     (found,) = [one for one in count_findings(traces) if isinstance(one, HabitsFinding)]
     made_of = draft(found)
     assert made_of.name == "app-changes"
     assert "before staging or committing there" in made_of.text
-    assert "`local/state.json`, left out in 2 sessions" in made_of.text
+    assert "`local/state.json`, left out in 3 sessions" in made_of.text
 
 
 def test_other_commands_of_the_project_stand_with_its_checks() -> None:

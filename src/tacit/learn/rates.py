@@ -339,7 +339,9 @@ def usual_form(purpose: str, worked: Iterable[str]) -> str:
     return begins[:-2] if begins[:-2].split() in forms else begins
 
 
-_NARROWS = re.compile(r"\w\.[a-z]{1,4}(?::.*)?$|[<>]|^-[kt]$|::|^\./\w|^[\w.-]+/\w")
+_NARROWS = re.compile(
+    r"\w\.[a-z]{1,4}(?::.*)?$|[<>]|^-[kt]$|::|^\./\w|^[\w.-]+/\w|(?i:pattern|filter|grep|match|only)="
+)
 """What narrows a command down to a file, a folder, a test or a value of the moment."""
 
 
@@ -399,11 +401,9 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
             groups.setdefault(key, []).append(run)
     tries = Counter(run.purpose for run in runs)
     found = []
-    for (program, _), own in groups.items():
+    for (program, signature), own in groups.items():
         sessions = tuple(dict.fromkeys(run.session for run in own))
-        there, by = (
-            _in_its_place(own, runs) if absent_program(own[0].error) == program else ((), set())
-        )
+        there, by = _in_its_place(own, runs) if not signature else ((), set())
         if len({*sessions, *by}) < FEWEST:
             continue
         tried = sum(tries[purpose] for purpose in {run.purpose for run in own})
@@ -417,6 +417,11 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
     return found
 
 
+_RUNS_OTHERS = (
+    r"^(?:\S+=\S* )*(?:docker|podman|kubectl|nix|nix-shell|devbox|direnv|mise|asdf|distrobox"
+    r"|flatpak|npx|bunx|pnpm|yarn|bun|uvx|uv|poetry|pipx|bundle|python\d?|ssh|wsl)"
+)
+"""Programs that run another, which need not be installed where they are."""
 _IGNORED = re.compile(r"^The following paths are ignored by")
 
 
@@ -428,7 +433,7 @@ def _against(run: CountedRun, hooks: Iterable[str]) -> bool:
 
 _OF_THE_MOMENT = re.compile(
     r"\b40[13]\b|unauthori[sz]ed|forbidden|\blog ?in\b|token|credential|quota|limit|network|connect"
-    r"|time[d ]?out",
+    r"|time[d ]?out|^usage\b",
     re.IGNORECASE,
 )
 _NEVER = 3
@@ -467,9 +472,13 @@ def _in_its_place(
     """
     program, work = absent_program(missing[0].error), missing[0].work
     worked = [run for run in runs if run.outcome.state == "worked"]
-    name = re.compile(rf"(?<![\w./-]){re.escape(program)}(?![\w.-])")
-    within = [run for run in worked if name.search(run.form.partition(" ")[2])]
-    if not within and work not in (None, "check"):
+    name = re.compile(
+        rf"{_RUNS_OTHERS}\b.*(?<![\w./-]){re.escape(program)}(?![\w.-])"
+        rf"|^\S+/{re.escape(program)}(?= |$)"
+    )
+    within = [run for run in worked if name.search(run.form)]
+    shown = {run.session for run in (*within, *missing)} if within else set()
+    if len(shown) < FEWEST and work not in (None, "check"):
         within = [run for run in worked if run.work == work]
         within = within if len({run.session for run in within}) >= FEWEST else []
     by_purpose: dict[str, list[CountedRun]] = {}
