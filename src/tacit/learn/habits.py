@@ -305,7 +305,8 @@ def messages(changes: Iterable[SessionChanges]) -> Messages | None:
         begins = "type(scope): subject" if has_scope else shape
         example = clean(min((subject for _, subject, _ in scoped or own), key=len))
         kinds, scopes = _in_several(own), _in_several(scoped)
-        return Messages(begins, kinds, scopes, example, len(own), len(subjects), sessions)
+        count = len(scoped or own)
+        return Messages(begins, kinds, scopes, example, count, len(subjects), sessions)
     return None
 
 

@@ -384,9 +384,32 @@ _SELDOM = 10
 
 def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble]:
     """What fails as it is called, in at least two sessions, with what then worked."""
-    groups: dict[tuple[str, str], list[CountedRun]] = {}
-    present = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
     hooks = {run.error for run in runs if run.hooked == "itself"}
+    tries = Counter(run.purpose for run in runs)
+    found = []
+    for (program, signature), own in _failures_alike(runs, rates, hooks).items():
+        sessions = tuple(dict.fromkeys(run.session for run in own))
+        form, by = _in_its_place(own, runs) if signature is None else ("", 0)
+        if max(len(sessions), by) < FEWEST:
+            continue
+        tried = sum(tries[purpose] for purpose in {run.purpose for run in own})
+        standing = _is_standing(own, rates, sessions) or _against(own[0], hooks)
+        trouble = _trouble(program, own, tried, standing=standing)
+        if form and not trouble.instead:
+            trouble = msgspec.structs.replace(trouble, instead=((form, by),))
+        tells = trouble.mended or standing or CALLED_WRONGLY.search(trouble.error)
+        if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
+            found.append(trouble)
+    return found
+
+
+def _failures_alike(
+    runs: Sequence[CountedRun], rates: dict[str, Rate], hooks: set[str]
+) -> dict[tuple[str, str | None], list[CountedRun]]:
+    """The failures that are about the call, by program and error; None for the error where the
+    program is nowhere there."""
+    groups: dict[tuple[str, str | None], list[CountedRun]] = {}
+    present = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
     for run in runs:
         if run.outcome.state != "failed":
             continue
@@ -395,26 +418,11 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
         own = run.hooked == "itself" or _IGNORED.search(run.error) or _against(run, hooks)
         if run.tool or about_the_call or own or _fails_always(run.purpose, rates):
             absent = absent_program(run.error)
-            absent = "" if absent in present else absent
+            gone = absent if absent not in present else ""
             program = run.purpose if own else _program(run.purpose)
-            key = (absent, "") if absent else (program, _signature(run.error))
+            key = (gone, None) if gone else (program, _signature(run.error))
             groups.setdefault(key, []).append(run)
-    tries = Counter(run.purpose for run in runs)
-    found = []
-    for (program, signature), own in groups.items():
-        sessions = tuple(dict.fromkeys(run.session for run in own))
-        there, by = _in_its_place(own, runs) if not signature else ((), set())
-        if len({*sessions, *by}) < FEWEST:
-            continue
-        tried = sum(tries[purpose] for purpose in {run.purpose for run in own})
-        standing = _is_standing(own, rates, sessions) or _against(own[0], hooks)
-        trouble = _trouble(program, own, tried, standing=standing)
-        if there and not trouble.instead:
-            trouble = msgspec.structs.replace(trouble, instead=there)
-        tells = trouble.mended or standing or CALLED_WRONGLY.search(trouble.error)
-        if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
-            found.append(trouble)
-    return found
+    return groups
 
 
 _RUNS_OTHERS = (
@@ -462,13 +470,11 @@ def absent_program(error: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-def _in_its_place(
-    missing: Sequence[CountedRun], runs: Sequence[CountedRun]
-) -> tuple[tuple[tuple[str, int], ...], set[str]]:
+def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> tuple[str, int]:
     """For a program that is not there: the command by which it was run all the same, within another
     (`docker exec db psql`), else what several sessions did for the same class of work.
 
-    With it the sessions that show it: that a program is missing is no accident of one session.
+    With the number of sessions that did so: that a program is missing is no accident of one.
     """
     program, work = absent_program(missing[0].error), missing[0].work
     worked = [run for run in runs if run.outcome.state == "worked"]
@@ -477,17 +483,16 @@ def _in_its_place(
         rf"|^\S+/{re.escape(program)}(?= |$)"
     )
     within = [run for run in worked if name.search(run.form)]
-    shown = {run.session for run in (*within, *missing)} if within else set()
-    if len(shown) < FEWEST and work not in (None, "check"):
+    shown = max(len({run.session for run in own}) for own in (missing, within))
+    if (not within or shown < FEWEST) and work not in (None, "check"):
         within = [run for run in worked if run.work == work]
         within = within if len({run.session for run in within}) >= FEWEST else []
     by_purpose: dict[str, list[CountedRun]] = {}
     for run in within:
         by_purpose.setdefault(run.purpose, []).append(run)
     best = max(by_purpose.values(), key=lambda own: len({run.session for run in own}), default=[])
-    by = {run.session for run in best}
     form = usual_form(best[0].purpose, [run.form for run in best]) if best else ""
-    return (((form, len(by)),) if best else ()), by
+    return form, len({run.session for run in best})
 
 
 def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
