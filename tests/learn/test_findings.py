@@ -207,9 +207,11 @@ def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> 
         "there are new comments from the reviewbot on the branch",
         "please answer what reviewbot wrote in its comments",
         "reviewbot left comments again, look whether they are valid",
+        "go through the comments of reviewbot",
     )
-    built = ("make the parser faster", "the parser drops a token, faster please", "parser: faster")
-    commands = ("/pr review now", "/pr review it", "/pr review")
+    built = ("make the parser faster", "the parser drops a token, faster please", "parser: faster",
+             "faster parser")  # fmt: skip
+    commands = ("/pr review now", "/pr review it", "/pr review", "/pr review")
     traces = [
         made(["Go", edited("/p/app/src/parserFaster.py")], [one], [two], [three], session=f"s{n}",
              project="/p/app")
@@ -585,3 +587,17 @@ def test_steps_that_are_checks_make_no_procedure() -> None:
     steps = ["Ship it", ran("make lint"), ran("git commit -m x"), ran("git push"),
              ran("gh pr create --title x --body y")]  # fmt: skip
     assert not of_kind(count_findings(sessions(*[steps], number=4)), ProcedureFinding)
+
+
+def test_a_check_that_always_objects_is_a_check() -> None:
+    """Where it names what is wrong with the code; not where it is called wrongly, nor beside one
+    that works."""
+    faults = "src/a.ts(1,2): error TS2339: Property 'x' does not exist on type 'Y'.\nFound 1 error."
+    objects = ran("bun run check:types", faults, failed=True)
+    (found,) = of_kind(count_findings(sessions(["Go", objects])), ChecksFinding)
+    assert "may be older than a change" in draft(found).text
+    wrong = ran("bun run check:types", 'error: Script not found "check:types"', failed=True)
+    assert not of_kind(count_findings(sessions(["Go", wrong])), ChecksFinding)
+    works = ran("bun run typecheck", "Found 0 errors.")
+    (both,) = of_kind(count_findings(sessions(["Go", objects, works])), ChecksFinding)
+    assert [rate.purpose for rate in both.rates] == ["bun run typecheck"]

@@ -108,6 +108,9 @@ def test_what_is_never_committed_is_left_out() -> None:
     once = committed(4, "src/a.py local/state.json")
     assert [one.path for one in left_out([*often, once])] == ["local/run.lock"]
     assert left_out([*often, committed(4, "-A")]) == ()
+    many = "".join(f"?? notes/day-{day}.md\n" for day in range(3))
+    (notes,) = left_out(committed(n, "src/a.py", f" M src/a.py\n{many}") for n in (1, 2, 3))
+    assert (notes.path, len(notes.sessions)) == ("notes/day-….md", 3)
     short = " M src/a.py\n M local/state.json\n?? local/run.lock\n"
     assert len(left_out(committed(n, "src/a.py", short) for n in (1, 2, 3))) == 2
 
@@ -298,3 +301,27 @@ def test_type_errors_are_rules_too() -> None:
         if isinstance(one, ChecksFinding)
     ]
     assert [rule.rule for rule in found.rules] == ["TS2322"]
+
+
+def test_programs_of_its_own_are_told() -> None:
+    """One with words of its own in three sessions, such as for tickets; not what everybody has."""
+    work = ["Go", ran("tick open 12"), ran("tick close 12"), ran("docker up"), ran("docker down")]
+    own = [made(work, session=f"s{n}", project="/p/app") for n in range(3)]
+    (found,) = (f for f in count_findings(own) if isinstance(f, ChecksFinding))
+    assert [(rate.form, len(rate.sessions)) for rate in found.others] == [("tick close|open", 3)]
+    assert draft(found).name == "app-commands"
+    assert "tick close|open" in draft(found).text
+    assert not any(isinstance(f, ChecksFinding) for f in count_findings(own[:2]))
+
+
+def test_files_are_seen_from_the_project_on_every_system() -> None:
+    """By whole paths or as an agent in the folder names them; not what lies outside."""
+
+    def changed(project: str, *paths: str) -> tuple[str, ...]:
+        calls = [called("Edit", {"file_path": path}) for path in paths]
+        return habits.changes_of(made(["Go", *calls], project=project)).edited
+
+    assert changed("/p/app", "/p/app/src/a.py", "src/b.py", "/p/x.py", "../c") == (
+        "src/a.py", "src/b.py",
+    )  # fmt: skip
+    assert changed("C:\\p\\app", "C:\\p\\app\\src\\a.py", "C:\\x.py") == ("src/a.py",)

@@ -18,10 +18,19 @@ from tacit.base import database
 from tacit.learn import habits, rates
 from tacit.learn.habits import SessionChanges, changes_of
 from tacit.learn.rates import CountedRun, Done, counted_runs, done_by, lasting_runs, runs_by_call
-from tacit.traces import command_purposes, observations, outcomes, redaction, session_rows, wishes
+from tacit.traces import (
+    command_purposes,
+    observations,
+    outcomes,
+    redaction,
+    requests,
+    session_rows,
+    wishes,
+)
+from tacit.traces.requests import Request
 from tacit.traces.store import Store
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import Request, Wish
+from tacit.traces.wishes import Wish
 
 
 class CountedSession(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -52,8 +61,8 @@ def count_session(trace: Trace) -> CountedSession:
         str(trace.head.ended or ""),
         bool(trace.user_words),
         tuple(wishes.wishes(trace)),
-        tuple(wishes.requests(trace)),
-        tuple(wishes.asked(trace)),
+        tuple(requests.requests(trace)),
+        tuple(requests.asked(trace)),
         counted_runs(trace, lasting_runs(trace, by_call)),
         tuple(done for call, runs in by_call for done in done_by(call, runs, trace.project)),
         changes_of(trace),
@@ -123,7 +132,7 @@ def one_project_each(sessions: list[CountedSession]) -> list[CountedSession]:
 def _rules() -> str:
     """A digest of the code that counts: by other code, another count."""
     digest = blake2b(f"{redaction.VERSION}".encode(), digest_size=12)
-    for module in (habits, rates, command_purposes, observations, outcomes, wishes):
+    for module in (habits, rates, command_purposes, observations, outcomes, requests, wishes):
         with open(str(module.__file__), "rb") as file:
             digest.update(file.read())
     with open(__file__, "rb") as file:

@@ -16,7 +16,8 @@ from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST
 from tacit.traces.command_purposes import work_class
-from tacit.traces.wishes import Request, Wish, content_words, wide_pairs
+from tacit.traces.requests import Request
+from tacit.traces.wishes import Wish, content_words, wide_pairs
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -217,7 +218,7 @@ def _done_anyway(verb: str, asked: Sequence[str], traces: list[CountedSession]) 
 
 
 _SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
-_TENTH, _MOSTLY = 10, 2 / 3
+_EIGHTH, _MOSTLY = 8, 2 / 3
 _NEAR = 2
 """Telling words from one of a pair to the other: what stands further apart is two things."""
 # What every task is about: two of these together say what was to be done, and not how.
@@ -231,8 +232,8 @@ _TASKS = frozenset(content_words(
 def _repeated(
     project: str, traces: list[CountedSession], known: Sequence[RequestFinding]
 ) -> Iterator[RequestFinding]:
-    """What the user came back to: two telling words that mostly stand together, in sentences of a
-    tenth of the sessions. Words of the project's own files say what is built, and not how."""
+    """What the user came back to: two telling words that mostly stand together, in sentences of an
+    eighth of the sessions. Words of the project's own files say what is built, and not how."""
     told = {quote.text.casefold() for finding in known for quote in finding.quotes}
     told |= {wish.text.casefold() for trace in traces for wish in trace.wishes}
     paths = {path for trace in traces for path in (*trace.changes.edited, project)}
@@ -247,7 +248,7 @@ def _repeated(
             told |= {text.casefold()} if turn == 0 else set()  # sent anew
             telling = frozenset(word for word in words if not re.search(r"[/.]", word))  # no files
             said.append((Quote(text, trace.id, turn), telling))
-    enough = max(_LEAST_ACTS, len(traces) // _TENTH)
+    enough = max(_LEAST_ACTS + 1, len(traces) // _EIGHTH)
     by_word: dict[str, set[str]] = {}
     for quote, words in said:
         for word in words:

@@ -47,11 +47,13 @@ from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import content_words, telling_words
+from tacit.traces.wishes import content_words, is_lasting, sentences, telling_words
 
 _MOST_SAID = 390
 """Characters of a fact's one line; the gate takes a few more."""
 _MOST_QUOTES = 4
+_NAMING = 3
+"""Telling words that a sentence needs to give a name."""
 _MOST_REMARKS = 20
 
 
@@ -117,8 +119,11 @@ def _fact(finding: _Said, where: str) -> tuple[str, str, str]:
     quotes = finding.quotes
     match finding:
         case WishFinding():
-            plain = [w for w in telling_words(quotes[0].text) if re.fullmatch(r"[^\W\d_]+", w)]
-            name = "-".join(plain[:4])
+            told = [*filter(is_lasting, sentences(quotes[0].text)), quotes[0].text]
+            plain = [
+                re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", " ".join(telling_words(s))) for s in told
+            ]
+            name = "-".join(next((w for w in plain if len(w) >= _NAMING), plain[-1])[:4])
             place = f" in {where}" if finding.project else ""
             says = f"How the user wants it{place}: {_quote(quotes[0], 340)}"
             return name or "wish", says, "the user said how it is to be done"
@@ -245,6 +250,8 @@ def _skill_draft(
 
 def _why(finding: Finding) -> str:
     match finding:
+        case ChecksFinding(rates=(), others=others):
+            return "work was done with " + ", ".join(rate.purpose for rate in others)
         case ChecksFinding(rates=rates):
             return "work was checked by " + ", ".join(rate.purpose for rate in rates[:4])
         case HabitsFinding():
@@ -257,6 +264,8 @@ def _why(finding: Finding) -> str:
 
 
 def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
+    if not finding.rates:
+        return _commands(finding, where)
     names = ", ".join(dict.fromkeys(rate.purpose for rate in finding.rates[:4]))
     about = (
         f"The commands that check work in {where} ({names}), in order, what they object to and"
@@ -293,11 +302,21 @@ def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
     return f"{where}-checks", about, body
 
 
+def _commands(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
+    names = ", ".join(rate.form for rate in finding.others)
+    about = (
+        f"The commands that work is done with in {where}, beside those that everybody has"
+        f" ({names}), and how often they fail. Use when one of them could serve in {where}."
+    )
+    body = [f"# Commands of {where}", "", *(f"- {_rate(rate)}" for rate in finding.others)]
+    return f"{where}-commands", about, body
+
+
 def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
     what = [
         *(["which files change together"] if finding.pairs else []),
         *(["which changed files stay out of commits"] if finding.left_out else []),
-        *(["how commit messages begin"] if finding.messages else []),
+        *([f"how commit messages begin ({said.shape})"] if (said := finding.messages) else []),
     ]
     about = (
         f"How changes are made in {where}: {', '.join(what)}. Use when changing files in {where},"
@@ -335,7 +354,8 @@ def _rate(rate: Rate) -> str:
         if rate.failed
         else f"worked in all {rate.runs} runs"
     )
-    return f"{_code(rate.form)}: {how}, in {sessions}"
+    old = "" if rate.worked else "; some of what it finds may be older than a change"
+    return f"{_code(rate.form)}: {how}, in {sessions}{old}"
 
 
 def _rule(rule: RuleCount) -> str:
@@ -406,9 +426,10 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
     title = work.replace("-", " ") or one_line(re.sub(r"[_-]+", " ", own))
     steps = ", ".join(step.key for step in finding.steps[:6])
     what = f"to {title}" if finding.tool else f"of a {title}"
+    when = f"asked to {title}" if finding.tool else f"a {title} is asked for"
     about = (
-        f"The steps {what} in {where}, in order: {steps}. Use when {what.removeprefix('of ')} is"
-        f" asked for in {where}, before {goal}."
+        f"The steps {what} in {where}, in order: {steps}. Use when {when} in {where}, before"
+        f" {goal}."
     )
     body = [f"# {title[:1].upper()}{title[1:]} in {where}", "", "In this order:", ""]
     for number, step in enumerate(finding.steps, 1):

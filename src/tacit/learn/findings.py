@@ -34,6 +34,7 @@ from tacit.learn.habits import (
     pairs,
 )
 from tacit.learn.rates import (
+    CALLED_WRONGLY,
     FEWEST,
     HOOKED,
     CountedRun,
@@ -129,7 +130,9 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
     rates = count_rates(run for run in runs if run.purpose not in unwanted)
     failing = troubles(runs, rates)
     checks = [
-        _with_habits(found, runs, traces, rates) for found in _checks(project, rates, runs, failing)
+        _with_habits(found, runs, traces, rates)
+        for found in _checks(project, rates, runs, failing)
+        or _only_commands(project, own_commands(rates.values()))
     ]
     return [
         *refusals,
@@ -163,30 +166,39 @@ _OF_THE_FORGE = ("gh ", "glab ", "mcp__")
 """What runs elsewhere is looked at after the work, and checks nothing before it."""
 
 
+def _only_commands(project: str, others: Sequence[Rate]) -> list[ChecksFinding]:
+    """The commands of a project of whose checks there is nothing to tell."""
+    sessions = dict.fromkeys(session for rate in others for session in rate.sessions)
+    if not project or max((len(rate.sessions) for rate in others), default=0) <= FEWEST:
+        return []
+    return [ChecksFinding(project=project, sessions=tuple(sessions), rates=())]
+
+
 def _checks(
     project: str, rates: dict[str, Rate], runs: Sequence[CountedRun], failing: Sequence[Trouble]
-) -> Iterator[ChecksFinding]:
+) -> list[ChecksFinding]:
     """The checks of a project, where there is more to say than any agent would try first."""
     own = [
         rate
         for rate in rates.values()
-        if rate.work and len(rate.sessions) >= FEWEST and rate.worked
+        if rate.work and len(rate.sessions) >= FEWEST
         and not rate.purpose.startswith(_OF_THE_FORGE)
         and not (rate.work == "build" and rate.form.endswith(" …"))  # of what, nobody could tell
     ]  # fmt: skip
-    usual = _usual(own)
+    usual = _usual(own, runs)
     if not usual:
-        return
+        return []
     programs = {rate.purpose.split()[0] for rate in usual}
     near = tuple(t for t in failing if not t.standing and (t.work or t.program in programs))
     rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
     known = all(EVERYBODYS_CHECKS.fullmatch(rate.purpose) for rate in usual)
     if known and not near and not rules:
-        return
-    sessions = dict.fromkeys(session for rate in usual for session in rate.sessions)
-    yield ChecksFinding(
-        project=project, sessions=tuple(sessions), rates=tuple(usual), rules=rules, troubles=near
+        return []
+    sessions = tuple(dict.fromkeys(session for rate in usual for session in rate.sessions))
+    checks = ChecksFinding(
+        project=project, sessions=sessions, rates=tuple(usual), rules=rules, troubles=near
     )
+    return [checks]
 
 
 _COMPANION = re.compile(
@@ -233,13 +245,28 @@ def _habits(project: str, changes: list[SessionChanges]) -> Iterator[HabitsFindi
 
 _ORDER = ("format", "lint", "types", "build", "test", "check")
 _SHARE = 5
+_FIND_FAULT = ("format", "lint", "types", "check")
 
 
-def _usual(rates: list[Rate]) -> list[Rate]:
-    """The checks that are run often enough to be the project's own, in the order of their use."""
-    most = max((len(rate.sessions) for rate in rates), default=0)
-    kept = [r for r in rates if len(r.sessions) * _SHARE >= most and r.worked * 3 >= r.runs]
+def _usual(rates: list[Rate], runs: Sequence[CountedRun]) -> list[Rate]:
+    """The checks that are run often enough to be the project's own, in the order of their use.
+
+    What mostly fails is one too where it finds fault with the code, and nothing else that does the
+    same works.
+    """
+    most = max((len(rate.sessions) for rate in rates if rate.worked), default=0)
+    often = [rate for rate in rates if len(rate.sessions) * _SHARE >= most]
+    kept = [rate for rate in often if rate.worked and rate.worked * 3 >= rate.runs]
+    served = {rate.work for rate in kept}
+    kept += [r for r in often if r.work not in served and r not in kept and _objects(r, runs)]
     return sorted(kept, key=lambda r: (_ORDER.index(r.work or "check"), -len(r.sessions)))
+
+
+def _objects(rate: Rate, runs: Sequence[CountedRun]) -> bool:
+    """Whether a check fails for what it finds in the code, and not for how it is called."""
+    failed = [run for run in runs if run.purpose == rate.purpose and run.outcome.failed]
+    found = [run for run in failed if run.rules or not CALLED_WRONGLY.search(run.error)]
+    return rate.work in _FIND_FAULT and 2 * len(found) > len(failed)
 
 
 def _other_troubles(
