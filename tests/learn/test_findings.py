@@ -350,6 +350,15 @@ def test_a_procedure_has_the_order_of_its_sessions() -> None:
     assert "gh pr edit <number> --add-label x" in [step.text for step in found.steps][5:]
 
 
+def test_checks_that_are_seldom_run_are_not_the_projects() -> None:
+    """What two of many sessions with changes ran says nothing about the others."""
+    ran_it = sessions(["Go", edited(), ran("tool fmt")])
+    others = [made(["Go", edited()], session=f"o{n}", project="/p/app") for n in range(18)]
+    assert of_kind(count_findings([*ran_it, *others]), ChecksFinding)
+    more = [made(["Go", edited()], session=f"m{n}", project="/p/app") for n in range(2)]
+    assert not of_kind(count_findings([*ran_it, *others, *more]), ChecksFinding)
+
+
 def test_tools_of_any_kind_make_procedures() -> None:
     """Calls that are no commands count too, and their errors are told."""
     turn = [

@@ -134,6 +134,7 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
         for found in _checks(project, rates, runs, failing)
         or _only_commands(project, own_commands(rates.values()))
     ]
+    checks = [one for one in checks if len(one.sessions) * _SELDOM >= one.changing]
     return [
         *refusals,
         *(request_findings(project, traces) if project else ()),
@@ -204,6 +205,8 @@ def _checks(
 _COMPANION = re.compile(
     r"\.(?:md|mdx|rst|txt|ya?ml|toml|json|lock)$|CHANGELOG|VERSION", re.IGNORECASE
 )
+_SELDOM = 10
+"""Checks that not even one in so many sessions with changes ran are not the project's."""
 _OFTEN = 3
 """A file that is changed in one of so many sessions, and in as many, belongs to much work."""
 
@@ -332,7 +335,7 @@ def _procedures(
     """For each thing that is worth a procedure: what was done around it in most sessions."""
     goals: dict[str, _Led] = {}
     for trace in traces:
-        way = [done for done in trace.done if _is_step(done)]
+        way = [done for done in trace.done if is_step(done)]
         for goal, own in _episodes(way).items():
             goals.setdefault(goal, {})[trace.id] = own
     told: set[tuple[str, str]] = set()
@@ -347,14 +350,13 @@ def _procedures(
             continue  # how the agent works, perhaps
         if len(steps) >= _SHORTEST and len(telling) >= (1 if len(led) > FEWEST else FEWEST):
             told |= {(session, step.key) for session in led for step in steps if step.key != goal}
-            own = tuple(t for t in failing if t.program == goal)
             yield ProcedureFinding(
                 project=project,
                 sessions=tuple(led),
                 goal=goal,
                 steps=steps,
                 tool=tool,
-                troubles=own,
+                troubles=tuple(t for t in failing if t.program == goal),
             )
 
 
@@ -443,7 +445,7 @@ def _leads_to(done: Done, goal: str, way: Sequence[Done]) -> bool:
     return tool and done.key.rpartition("__")[0] == goal.rpartition("__")[0]
 
 
-def _is_step(done: Done) -> bool:
+def is_step(done: Done) -> bool:
     """Whether it can lead to something: code is the work itself, and looking changes nothing."""
     if done.key.startswith("edit "):
         return bool(_COMPANION.search(done.key))

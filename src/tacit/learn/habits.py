@@ -314,9 +314,13 @@ def messages(changes: Iterable[SessionChanges]) -> Messages | None:
         scoped = [
             (scope[1], subject, s) for _, subject, s in own if (scope := _SCOPE.match(subject))
         ]
-        scoped = scoped if 2 * len(scoped) > len(own) else []
+        made = Counter(session for _, _, session in own)
+        parts = sum(1 / made[session] for _, _, session in scoped)
+        scoped = scoped if 2 * parts > len(made) else []  # each session has one voice
         begins = "type(scope): subject" if scoped else shape
-        example = clean(min((subject for _, subject, _ in scoped or own), key=len))
+        plain = [subject for _, subject, _ in own if not _SCOPE.match(subject)]
+        shown = [subject for _, subject, _ in scoped] or plain
+        example = clean(min(shown, key=len))
         kinds, scopes = _in_several(own), _in_several(scoped)
         if kinds and kinds[0] not in _TYPES:
             begins = begins.replace("type", "part")
