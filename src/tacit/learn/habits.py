@@ -113,7 +113,8 @@ def _within(path: str, project: str) -> str:
 _WORDS = re.compile(r"[^\W_]+")
 _TEST = re.compile(r"(?:^|[/_.-])(?:tests?|specs?|__tests__|mocks?)(?=[/_.-]|$)", re.IGNORECASE)
 _DAYS = 3
-"""Days on which files must be changed together: those of one day are of one piece of work."""
+"""Days on which counterparts must be changed together, others on more: those of one day are of one
+piece of work."""
 _TOO_MANY = 40
 """A session that changes more files than this was a sweep, and says nothing of pairs."""
 
@@ -139,9 +140,9 @@ def pairs(sessions: Iterable[SessionChanges]) -> tuple[Pair, ...]:
         alike = _counterparts(one, other)
         rarer, commoner = sorted((len(by_file[one]), len(by_file[other])))
         told = alike and other in named
-        lasts = len({days[session] for session in shown}) >= _DAYS
-        enough = (told or lasts) and len(shown) >= _MOSTLY * rarer
-        always = len(shown) > FEWEST + 1 and len(shown) >= _MOSTLY * commoner
+        lasted = len({days[session] for session in shown})
+        enough = (told or lasted >= _DAYS) and len(shown) >= _MOSTLY * rarer
+        always = lasted > _DAYS and len(shown) > _DAYS + 1 and len(shown) >= _MOSTLY * commoner
         if enough and (alike or always):
             partners.update(() if alike else pair)
             if alike or not _same_subject(one, other):
@@ -316,7 +317,8 @@ def messages(changes: Iterable[SessionChanges]) -> Messages | None:
         ]
         made = Counter(session for _, _, session in own)
         parts = sum(1 / made[session] for _, _, session in scoped)
-        scoped = scoped if 2 * parts > len(made) else []  # each session has one voice
+        most = 2 * len(scoped) > len(own) and 2 * parts > len(made)  # also by session
+        scoped = scoped if most else []
         begins = "type(scope): subject" if scoped else shape
         plain = [subject for _, subject, _ in own if not _SCOPE.match(subject)]
         shown = [subject for _, subject, _ in scoped] or plain
