@@ -306,7 +306,9 @@ def test_type_errors_are_rules_too() -> None:
 
 def test_programs_of_its_own_are_told() -> None:
     """One with words of its own in three sessions, such as for tickets; not what everybody has."""
-    work = ["Go", ran("tick open 12"), ran("tick close 12"), ran("docker up"), ran("docker down")]
+    prose = "cat a\nSo this explains\nSo the\nif we\nif the"
+    work = ["Go", ran("tick open 12"), ran("tick close 12"), ran("docker up"), ran("docker down"),
+            ran(prose)]  # fmt: skip
     own = [made(work, session=f"s{n}", project="/p/app") for n in range(3)]
     (found,) = (f for f in count_findings(own) if isinstance(f, ChecksFinding))
     assert [(rate.form, len(rate.sessions)) for rate in found.others] == [("tick close|open", 3)]

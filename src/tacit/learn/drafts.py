@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date
+from functools import lru_cache
 
 import msgspec
 
@@ -200,7 +201,7 @@ def _request_line(finding: RequestFinding, where: str) -> str:
 
 def _typical(quotes: Iterable[Quote]) -> list[Quote]:
     """The two of the quotes that have most in common with the others."""
-    words = {quote.text.casefold(): set(content_words(quote.text)) for quote in quotes}
+    words = {quote.text.casefold(): _words_of(quote.text) for quote in quotes}
     often = Counter(word for own in words.values() for word in own)
     different = {quote.text.casefold(): quote for quote in quotes}
 
@@ -208,6 +209,12 @@ def _typical(quotes: Iterable[Quote]) -> list[Quote]:
         return -sum(often[word] for word in words[text]) / (len(words[text]) or 1)
 
     return [different[text] for text in sorted(different, key=common)[:2]]
+
+
+@lru_cache(maxsize=4096)
+def _words_of(text: str) -> frozenset[str]:
+    """The words of a quote; the same one is asked about for the name and for the text."""
+    return frozenset(content_words(text))
 
 
 def _longest(quotes: Iterable[Quote]) -> list[Quote]:

@@ -186,7 +186,7 @@ def _checks(
         and not rate.purpose.startswith(_OF_THE_FORGE)
         and not (rate.work == "build" and rate.form.endswith(" …"))  # of what, nobody could tell
     ]  # fmt: skip
-    usual = _usual(own, runs)
+    usual = _usual(own, runs if project else ())  # what is not a project's own may be the work
     if not usual:
         return []
     programs = {rate.purpose.split()[0] for rate in usual}

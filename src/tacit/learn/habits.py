@@ -23,7 +23,7 @@ from tacit.traces.observations import paths_of
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import ToolCall, Trace
-from tacit.traces.wishes import typed
+from tacit.traces.wishes import telling_words, typed
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -372,12 +372,16 @@ def own_commands(rates: Iterable[Rate]) -> tuple[Rate, ...]:
     return tuple(found[:_MOST])
 
 
+_NAME = re.compile(r"[a-z][a-z0-9._-]*(?: [a-z][a-z0-9:_-]*)+")
+
+
 def _own_programs(rates: Iterable[Rate]) -> Iterator[Rate]:
     """Programs that not everybody has, such as one for tickets, with what they are told to do."""
     by_program: dict[str, list[Rate]] = {}
     for rate in rates:
         program, _, told = rate.purpose.partition(" ")
-        if told and rate.worked and not is_everybodys(program):
+        plain = _NAME.fullmatch(rate.purpose) and len(telling_words(rate.purpose)) > 1  # no prose
+        if told and plain and rate.worked and not is_everybodys(program):
             by_program.setdefault(program, []).append(rate)
     for program, own in by_program.items():
         sessions = tuple(dict.fromkeys(session for rate in own for session in rate.sessions))

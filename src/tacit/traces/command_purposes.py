@@ -311,6 +311,12 @@ def purposes(command: str, depth: int = 0) -> list[str]:
 
 def purpose_of(words: Iterable[str], depth: int = 0) -> str:
     """The purpose of one simple command."""
+    return _purpose_of(tuple(words), depth)
+
+
+@lru_cache(maxsize=1024)
+def _purpose_of(words: tuple[str, ...], depth: int) -> str:
+    """The same; agents type the same commands again, and each is asked about in several places."""
     return _name(_unwrapped(list(words)), depth)
 
 
