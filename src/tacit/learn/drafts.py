@@ -43,7 +43,8 @@ from tacit.learn.findings import (
 )
 from tacit.learn.habits import Pair
 from tacit.learn.ledger import Ledger
-from tacit.learn.rates import Rate, RuleCount, Trouble
+from tacit.learn.rates import Rate, RuleCount
+from tacit.learn.troubles import Trouble
 from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored

@@ -41,14 +41,12 @@ from tacit.learn.rates import (
     Done,
     Rate,
     RuleCount,
-    Trouble,
-    absent_program,
     count_rates,
     hook_rate,
     lint_rules,
-    troubles,
     usual_form,
 )
+from tacit.learn.troubles import Trouble, absent_program, troubles
 from tacit.traces.command_purposes import abstracted, work_class
 from tacit.traces.observations import is_unsafe
 from tacit.traces.trace import Trace

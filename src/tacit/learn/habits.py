@@ -3,7 +3,7 @@
 Files that go together (counterparts under names that differ in one word, or files that are hardly
 ever changed apart), changed files that are always left out of commits, how commit messages begin,
 and commands of the project that are no checks; each with the sessions that show it. Checks,
-failures and procedures are `findings.py`'s and `rates.py`'s.
+failures and procedures are `findings.py`'s, `rates.py`'s and `troubles.py`'s.
 """
 
 import os
