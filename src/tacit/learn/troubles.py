@@ -1,7 +1,7 @@
 """What fails as it is called, by counting, and what then worked or why nothing did.
 
 A failure says something about how a program is called, and so is worth telling, when it is about
-the call and not about the work: the program is missing, an option is unknown, a task does not exist;
+the call and not about the work: the program is missing, an option is unknown, a task is not there;
 or another form of the call worked with nothing changed in between; or the program fails nearly
 always. It is told by the program and the error, over all the ways in which it was typed. What mends
 it is what then worked for the same purpose or class (see `observations.recoveries`). What lies in
