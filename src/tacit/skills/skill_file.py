@@ -77,7 +77,8 @@ def read_skill_bytes(path: str) -> tuple[bytes, int]:
 
 def skill_digest(data: bytes) -> str:
     """What tells one text of a SKILL.md from another; the library's index keeps it."""
-    return _blake2b()(data[:MAX_SKILL_READ], digest_size=8).hexdigest()
+    digest: str = _blake2b()(data[:MAX_SKILL_READ], digest_size=8).hexdigest()
+    return digest
 
 
 @cache
