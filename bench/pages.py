@@ -181,7 +181,9 @@ def _pages(names: dict[str, str]) -> Iterator[tuple[str, float, float]]:
 
     finish_index(os.getcwd())
     keys = PageKeys()
-    with TestClient(make_app(keys, ("127.0.0.1:1",)), base_url="http://127.0.0.1:1") as client:
+    with TestClient(
+        make_app(keys, ("127.0.0.1:1",)), base_url=f"http://127.0.0.1:1{keys.room}"
+    ) as client:
         client.get(f"/?token={keys.new_token()}")
         for number, path in enumerate((*PAGES, *AT_WORST)):
             worst = number >= len(PAGES)

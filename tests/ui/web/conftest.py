@@ -80,6 +80,6 @@ def library(home: Path) -> str:
 @pytest.fixture
 def opened(library: str) -> Opened:
     keys = PageKeys()
-    client = TestClient(make_app(keys, (HOST,)), base_url=f"http://{HOST}")
+    client = TestClient(make_app(keys, (HOST,)), base_url=f"http://{HOST}{keys.room}")
     assert client.get(f"/?token={keys.new_token()}").status_code == 200
     return Opened(client, keys)

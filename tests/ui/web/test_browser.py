@@ -1,11 +1,14 @@
 """All flows in a real browser: no error in its console, nothing that leaves the machine, and
 nothing that keeps anybody out."""
 
+import contextlib
 import shutil
 import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
@@ -44,7 +47,7 @@ class Served:
         sockets = {"sockets": [listener]}
         self._thread = threading.Thread(target=self._server.run, kwargs=sockets, daemon=True)
         self._thread.start()
-        self.address = f"http://127.0.0.1:{self._port}/?token={keys.new_token()}"
+        self.address = f"http://127.0.0.1:{self._port}{keys.room}/?token={keys.new_token()}"
 
     def stop(self) -> None:
         self._server.should_exit = True
@@ -122,6 +125,31 @@ def test_search_as_one_types_and_live_news(watched: Watched, library: str) -> No
     gate = Gate()
     gate.reject(gate.inbox.get(library), "not now")
     page.get_by_text("The inbox is empty.").wait_for()
+
+
+def test_another_server_of_this_machine_sees_no_cookie(browser: Any, served: Served) -> None:
+    """Cookies know no ports: what a sandboxed command serves beside us is asked without ours."""
+    asked: list[Any] = []
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.headers["cookie"])
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Other) as other, browser.new_context() as context:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        page = context.new_page()
+        page.goto(served.address)
+        assert [one["path"] for one in context.cookies()] == [urlsplit(page.url).path]
+        for path in ("/", "/inbox", "/static/page.js"):
+            with contextlib.suppress(sync_api.Error):  # nothing comes, so the page stays
+                page.goto(f"http://127.0.0.1:{other.server_port}{path}")
+        other.shutdown()
+    assert asked
+    assert set(asked) == {None}
 
 
 def test_many_tabs_and_a_server_that_starts_again(

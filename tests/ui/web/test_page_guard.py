@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from tacit.changes.gate import Gate
 from tacit.ui.web import pages, web_server
-from tacit.ui.web.page_guard import BY_NUMBER, WORD_HEADER, PageKeys
+from tacit.ui.web.page_guard import BY_NUMBER, COOKIE, WORD_HEADER, PageKeys
 from waiting import until
 
 HOST = "127.0.0.1:8766"
@@ -25,7 +25,7 @@ def keys() -> PageKeys:
 def stranger(keys: PageKeys, home: Path) -> TestClient:
     return TestClient(
         web_server.make_app(keys, (HOST, "localhost:8766")),
-        base_url=f"http://{HOST}",
+        base_url=f"http://{HOST}{keys.room}",
         follow_redirects=False,
     )
 
@@ -40,14 +40,25 @@ def test_without_the_token_nothing_is_shown(stranger: TestClient, library: str) 
 def test_the_token_opens_once_and_turns_into_a_cookie(stranger: TestClient, keys: PageKeys) -> None:
     token = keys.new_token()
     answer = stranger.get(f"/?token={token}")
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{keys.room}/")
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
+    assert f"path={keys.room}/;" in cookie  # browsers send it to every port, but to no other folder
     assert token not in cookie
     stranger.cookies.clear()
     assert stranger.get(f"/?token={token}").status_code == 401
     assert stranger.get("/?token=guess").status_code == 401
+
+
+def test_outside_of_the_folder_nothing_is_served(stranger: TestClient, keys: PageKeys) -> None:
+    stranger.cookies.set(COOKIE, keys.cookie)
+    token = keys.new_token()
+    for path in ("/", "/inbox", "/static/page.js", f"/?token={token}", f"{keys.room}x/inbox"):
+        assert stranger.get(f"http://{HOST}{path}").status_code == 401
+    assert stranger.get("/skills/").status_code == 404  # nor led out of it
+    assert stranger.get("/skills").status_code == stranger.get("").status_code == 200
+    assert keys.use(token)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +84,7 @@ def test_the_token_opens_once_and_turns_into_a_cookie(stranger: TestClient, keys
 def test_another_site_gets_nothing(
     stranger: TestClient, keys: PageKeys, headers: dict[str, str], status: int
 ) -> None:
-    stranger.cookies.set(keys.cookie_name, keys.cookie)
+    stranger.cookies.set(COOKIE, keys.cookie)
     assert stranger.get("/inbox", headers=headers).status_code == status
     assert stranger.post("/undo", headers=headers).status_code == status
     stranger.cookies.clear()
@@ -81,7 +92,7 @@ def test_another_site_gets_nothing(
 
 
 def test_a_write_needs_a_form_of_ours(stranger: TestClient, keys: PageKeys, library: str) -> None:
-    stranger.cookies.set(keys.cookie_name, keys.cookie)
+    stranger.cookies.set(COOKIE, keys.cookie)
     inner = [route for route in pages.Pages(keys, bool).routes() if route.methods == {"POST"}]
     assert len(inner) == 9
     for path in (route.path for route in inner):
@@ -92,16 +103,16 @@ def test_a_write_needs_a_form_of_ours(stranger: TestClient, keys: PageKeys, libr
 
 
 def test_a_write_leads_nowhere_else(stranger: TestClient, keys: PageKeys) -> None:
-    stranger.cookies.set(keys.cookie_name, keys.cookie)
+    stranger.cookies.set(COOKIE, keys.cookie)
     for back in ("//evil.example", "https://evil.example", "javascript:x", "/\\evil.example"):
         form = {"csrf": keys.form, "change": "", "back": back}
         where = stranger.post("/undo", data=form).headers["location"]
-        assert where.startswith(("/?", "/%5Cevil.example?"))
+        assert where.startswith((f"{keys.room}/?", f"{keys.room}/%5Cevil.example?"))
 
 
 def test_every_answer_is_sealed(stranger: TestClient, keys: PageKeys) -> None:
     """A policy without inline scripts, no CORS, nothing kept, no frame: on errors too."""
-    stranger.cookies.set(keys.cookie_name, keys.cookie)
+    stranger.cookies.set(COOKIE, keys.cookie)
     for path in ("/", "/static/page.js", "/nothing", "/?token=guess"):
         headers = stranger.get(path).headers
         policy = headers["content-security-policy"]
@@ -114,7 +125,7 @@ def test_every_answer_is_sealed(stranger: TestClient, keys: PageKeys) -> None:
 
 def test_too_much_is_not_read(stranger: TestClient, keys: PageKeys) -> None:
     """Whether a form says how long it is or not, and however many fields it has."""
-    stranger.cookies.set(keys.cookie_name, keys.cookie)
+    stranger.cookies.set(COOKIE, keys.cookie)
 
     def parts() -> Iterator[bytes]:
         yield f"csrf={keys.form}&text=".encode()
@@ -129,7 +140,7 @@ def test_too_much_is_not_read(stranger: TestClient, keys: PageKeys) -> None:
 
 def test_only_what_is_meant_is_asked(stranger: TestClient, keys: PageKeys, library: str) -> None:
     """No other method, and none in another's clothes."""
-    stranger.cookies.set(keys.cookie_name, keys.cookie)
+    stranger.cookies.set(COOKIE, keys.cookie)
     for method in ("PUT", "TRACE", "DELETE", "OPTIONS", "ACCEPT"):
         assert stranger.request(method, "/inbox").status_code == 405
     for headers in ({"x-http-method-override": "POST"}, {"x-method-override": "POST"}):
@@ -155,9 +166,9 @@ def test_words_that_nobody_gave(stranger: TestClient, keys: PageKeys) -> None:
     assert stranger.get("/", params={"token": strange}).status_code == 401
     latin = {WORD_HEADER: b"\xe9\xff"}
     assert stranger.post("/another-start", headers=latin).status_code == 401
-    cookie = {"cookie": f"{keys.cookie_name}=".encode() + b"\xe9\xff"}
+    cookie = {"cookie": f"{COOKIE}=".encode() + b"\xe9\xff"}
     assert stranger.get("/", headers=cookie).status_code == 401
-    stranger.cookies.set(keys.cookie_name, keys.cookie)
+    stranger.cookies.set(COOKIE, keys.cookie)
     assert stranger.post("/undo", data={"csrf": strange}).status_code == 403
 
 
@@ -166,8 +177,8 @@ def test_a_fault_tells_a_stranger_nothing(
 ) -> None:
     """What is shown where our own code fails is sealed too, and holds no word of forms."""
     app = web_server.make_app(keys, (HOST,))
-    client = TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False)
-    client.cookies.set(keys.cookie_name, keys.cookie)
+    client = TestClient(app, base_url=f"http://{HOST}{keys.room}", raise_server_exceptions=False)
+    client.cookies.set(COOKIE, keys.cookie)
     monkeypatch.setattr(pages, "ask", lambda *_: 1 / 0)
     answer = client.get("/jobs?said=x&undo=path%3D%2Fundo")
     assert (answer.status_code, "ZeroDivisionError" in answer.text) == (500, True)
@@ -179,12 +190,12 @@ def test_forms_of_another_server_are_not_ours(stranger: TestClient, keys: PageKe
     """Nor its cookie; but a server that was started again goes on with its own."""
     other, again = PageKeys("another"), (PageKeys("kept"), PageKeys("kept"))
     assert len({keys.form, other.form, again[0].form, keys.cookie, other.cookie}) == 5
-    assert keys.cookie_name != other.cookie_name
-    assert (again[0].form, again[0].cookie) == (again[1].form, again[1].cookie)
+    assert keys.room != other.room
+    assert len({(one.form, one.cookie, one.room) for one in again}) == 1
     assert again[0].word != again[1].word
-    stranger.cookies.set(keys.cookie_name, other.cookie)
+    stranger.cookies.set(COOKIE, other.cookie)
     assert stranger.get("/").status_code == 401
-    stranger.cookies.set(keys.cookie_name, keys.cookie)
+    stranger.cookies.set(COOKIE, keys.cookie)
     assert stranger.post("/undo", data={"csrf": other.form, "change": "x"}).status_code == 403
 
 
@@ -192,7 +203,7 @@ def test_pages_that_listen_are_counted(
     stranger: TestClient, keys: PageKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "_MOST_LISTENERS", 0)
-    stranger.cookies.set(keys.cookie_name, keys.cookie)
+    stranger.cookies.set(COOKIE, keys.cookie)
     assert stranger.get("/events").text == "retry: 60000\n\n"  # else it would not end
 
 
@@ -213,7 +224,7 @@ def test_others_that_were_let_in_ask_by_number(keys: PageKeys, host: str, status
     hosts = web_server.known_hosts("0.0.0.0", 8766)
     assert hosts[0] == HOST
     assert hosts[-1] == BY_NUMBER
-    client = TestClient(web_server.make_app(keys, hosts), base_url=f"http://{HOST}")
+    client = TestClient(web_server.make_app(keys, hosts), base_url=f"http://{HOST}{keys.room}")
     assert client.get("/", headers={"host": host}).status_code == status
     both = {"host": host, "origin": "http://192.168.1.9"}
     assert client.get("/", headers=both).status_code in (403, 421)

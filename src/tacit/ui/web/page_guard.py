@@ -2,8 +2,10 @@
 
 The name in the Host header must be this machine's, so no page of another name reaches us by a
 trick with DNS. The token in the address that is opened turns into a cookie that scripts cannot read
-and other sites cannot send, and is of no use a second time. A write needs a second token, which
-only our own pages hold. No other origin is ever answered.
+and other sites cannot send, and is of no use a second time. Browsers send a cookie to every port of
+a host, so the pages lie in a folder whose name nobody can guess, and the cookie is for that folder:
+another server of this machine never sees it. A write needs a second token, which only our own pages
+hold. No other origin is ever answered.
 """
 
 import hmac
@@ -20,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 CSRF_FIELD = "csrf"
 BY_NUMBER = "*"
 """Among the hosts of a guard: also any address in numbers, this machine's name, and localhost."""
+COOKIE = "tacit"
 ANOTHER_START = "/another-start"
 WORD_HEADER = "x-tacit-word"
 _HEADERS = {
@@ -58,9 +61,12 @@ class PageGuard:
                 message["headers"] = [*message["headers"], *more]
             await send(message)
 
-        await (self._refused(scope) or self._app)(scope, receive, sealed)
+        room, path = self._keys.room, scope["path"]
+        if inside := path == room or path.startswith(f"{room}/"):
+            scope = {**scope, "path": path.removeprefix(room) or "/"}
+        await (self._refused(scope, inside=inside) or self._app)(scope, receive, sealed)
 
-    def _refused(self, scope: Scope) -> Response | None:
+    def _refused(self, scope: Scope, *, inside: bool) -> Response | None:
         """What a request gets instead of a page; None for one that may go on."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
@@ -70,13 +76,14 @@ class PageGuard:
             return PlainTextResponse("Another site asked for this.", 403)
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return PlainTextResponse("Another site asked for this.", 403)
+        if not inside:
+            return _not_yours()
         if scope["path"] == ANOTHER_START:
             return self._another_start(headers.get(WORD_HEADER, ""))
         if given := parse_qs(scope["query_string"].decode("latin-1")).get("token"):
             return self._enter(scope["path"], given[0])
-        if not _same(Request(scope).cookies.get(self._keys.cookie_name, ""), self._keys.cookie):
-            text = "This page is for who started it. Open the address that `tacit web` prints."
-            return PlainTextResponse(text, 401)
+        if not _same(Request(scope).cookies.get(COOKIE, ""), self._keys.cookie):
+            return _not_yours()
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return PlainTextResponse("Not served.", 405)
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
@@ -92,28 +99,28 @@ class PageGuard:
     def _enter(self, path: str, token: str) -> Response:
         if not self._keys.use(token):
             return PlainTextResponse("This address was used before. Run: tacit web", 401)
-        response = RedirectResponse("/" + path.lstrip("/"), 303)
+        keys = self._keys
+        response = RedirectResponse(f"{keys.room}{path}", 303)
         response.set_cookie(
-            self._keys.cookie_name, self._keys.cookie, httponly=True, samesite="strict", path="/"
+            COOKIE, keys.cookie, httponly=True, samesite="strict", path=f"{keys.room}/"
         )
         return response
 
 
 class PageKeys:
-    """The secrets of a server: tokens that open it once, the cookie, and the words of forms and of
-    a second start.
+    """The secrets of a server: tokens that open it once, the folder of its pages, the cookie, and
+    the words of forms and of a second start.
 
-    Cookie and forms follow from `secret`, so that pages that are open outlive a restart with the
-    same one; without one they end with the server.
+    Folder, cookie and forms follow from `secret`, so that pages that are open outlive a restart
+    with the same one; without one they end with the server.
     """
 
     def __init__(self, secret: str = "") -> None:
         known = (secret or secrets.token_urlsafe(32)).encode()
-        name, self.cookie, self.form = (
-            hmac.new(known, part, "sha256").hexdigest() for part in (b"name", b"cookie", b"form")
+        room, self.cookie, self.form = (
+            hmac.new(known, part, "sha256").hexdigest() for part in (b"room", b"cookie", b"form")
         )
-        # Browsers send cookies to every port: two homes, two names.
-        self.cookie_name = f"tacit-{name[:8]}"
+        self.room = f"/{room[:32]}"
         self.word = secrets.token_urlsafe(24)
         self._tokens: set[str] = set()
 
@@ -132,6 +139,11 @@ class PageKeys:
     def is_form(self, word: str) -> bool:
         """Whether a form is one of ours."""
         return _same(word, self.form)
+
+
+def _not_yours() -> Response:
+    text = "This page is for who started it. Open the address that `tacit web` prints."
+    return PlainTextResponse(text, 401)
 
 
 def _same(given: str, secret: str) -> bool:

@@ -65,7 +65,11 @@ class Pages:
         self._keys = keys
         self._ending = ending
         self._templates = make_templates(
-            navigation=NAVIGATION, csrf=keys.form, csrf_field=CSRF_FIELD, folder=os.getcwd()
+            navigation=NAVIGATION,
+            root=keys.room,
+            csrf=keys.form,
+            csrf_field=CSRF_FIELD,
+            folder=os.getcwd(),
         )
         self._kept = KeptLibrary(os.getcwd(), fresh=0.0)
         self._notices: dict[str, Data] = {}
@@ -136,7 +140,7 @@ class Pages:
             back = form.get("back", "")
             where = back if back.startswith("/") and not back.startswith("//") else "/"
             noted = f"{'&' if '?' in where else '?'}notice={self._note(said)}"
-            return RedirectResponse(where + noted, 303)
+            return RedirectResponse(self._keys.room + where + noted, 303)
 
         return handler
 

@@ -54,7 +54,9 @@ def make_app(
         (TacitError, HTTPException, ClientDisconnect, 500), pages.not_served
     )
     routes = [*pages.routes(), Mount("/static", StaticFiles(directory=here))]
-    return PageGuard(Starlette(routes=routes, exception_handlers=said), hosts, keys)
+    app = Starlette(routes=routes, exception_handlers=said)
+    app.router.redirect_slashes = False  # it would lead out of the folder of the pages
+    return PageGuard(app, hosts, keys)
 
 
 class PageServer:
@@ -66,7 +68,7 @@ class PageServer:
         number = self._listener.getsockname()[1]
         self._keys = PageKeys(kept_token(os.path.join(paths.folders().data, "web.token")))
         hosts = known_hosts(host, number)
-        self.address = f"http://{hosts[0]}"
+        self.address = f"http://{hosts[0]}{self._keys.room}"
         app = make_app(self._keys, hosts, lambda: self._server.should_exit)
         self._server = uvicorn.Server(
             uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3, ws="none")

@@ -2,12 +2,14 @@
 "use strict";
 
 // A browser opens six connections to a server and no more, so one page listens for all that are open.
+// The pages have a folder of their own, and this script lies in one of it.
+const here = new URL("..", document.currentScript.src);
 const news = new BroadcastChannel("tacit");
 news.onmessage = (event) => hear(event.data);
 let stale = false;
 
 function listen() {
-  const events = new EventSource("/events");
+  const events = new EventSource(new URL("events", here));
   events.addEventListener("changed", () => tell("changed"));
   events.onopen = () => tell("here");
   events.onerror = () => {
