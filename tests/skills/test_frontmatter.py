@@ -386,6 +386,7 @@ def test_a_plain_head_has_the_values_that_yaml_gives(head: str) -> None:
     if plain is not None:
         read = frontmatter._values(head)
         assert (plain, list(plain)) == (read, list(read))
+        assert not frontmatter._repeated(head, 1)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,8 @@ def parse(head: str, line: int) -> tuple[dict[str, Any], list[Problem]]:
         problems.append(problem("long-head", line, n=len(head), most=MAX_HEAD))
         end = head.rfind("\n", 0, MAX_HEAD)
         head = head[: end if end > 0 else MAX_HEAD]
+    if (plain := _plain_values(head)) is not None:
+        return plain, problems
     try:
         values = _load(head)
     except _YamlFault as bad:
@@ -115,8 +117,6 @@ class _YamlFault(Exception):
 
 
 def _load(text: str) -> Any:
-    if (plain := _plain_values(text)) is not None:
-        return plain
     import yaml
 
     openers = sum(map(text.count, _OPENERS))
@@ -143,9 +143,9 @@ def _load(text: str) -> Any:
 def _plain_values(text: str) -> dict[str, Any] | None:
     """The values of a head of the usual form, as YAML has them; None where it has another.
 
-    Single lines of keys, with a list or a mapping of single lines below a key without a value. It
-    takes a quarter of the time, and YAML, whose import takes as long as a start of Python, is not
-    needed. Whatever has a meaning of its own in YAML is left to that.
+    Single lines of keys, none twice, with a list or a mapping of single lines below a key without a
+    value. It takes half of the time, and YAML, whose import takes as long as a start of Python, is
+    not needed. Whatever has a meaning of its own in YAML is left to that.
     """
     if len(text) > MAX_NODES or any(sign in text for sign in _OTHER_FORMS):
         return None
@@ -162,6 +162,8 @@ def _plain_values(text: str) -> dict[str, Any] | None:
             return None
         value = plain or double or single or ""
         if key and not space:
+            if key in values:
+                return None
             below = key if double is None and single is None and not plain else ""
             values[key] = value
             continue
