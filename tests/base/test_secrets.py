@@ -465,7 +465,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
 def _find_everywhere(texts: list[str], patch: pytest.MonkeyPatch) -> list[list[secrets.Secret]]:
     """Search without the short ways: every pattern is tried wherever its word may stand."""
     always = re.compile("").search
-    patch.setattr(passwords, "_words_in", lambda _: frozenset(passwords._ALL_WORDS))
+    patch.setattr(passwords, "words_in", lambda *_: frozenset(passwords._ALL_WORDS))
     patch.setattr(passwords, "_find_foreign_letter", always)
     patch.setattr(passwords, "_find_option", always)
     patch.setattr(secrets, "_MARK_BEGINS", "")
@@ -496,13 +496,24 @@ def test_the_short_ways_of_the_search_lose_nothing(monkeypatch: pytest.MonkeyPat
     assert sum(map(bool, found)) > 500
 
 
-def test_what_may_not_hold_a_secret_holds_none() -> None:
+def test_what_gives_no_sign_of_a_secret_holds_none() -> None:
     """One look at several texts at once passes over no secret in one of them."""
     texts = _some_texts()
     found = [text for text in texts if secrets.find(text)]
     assert found
-    assert all(secrets.may_hold(f"name={text}\nother=nothing") for text in found)
-    assert not secrets.may_hold("text=a sentence of a few words\nid=toolu_0042\nname=Bash")
+    assert all(secrets.signs_in(f"name={text}\nother=nothing") for text in found)
+    assert secrets.signs_in("text=a – few – words\nid=toolu_0042\nname=Bash") is None
+
+
+def test_the_signs_of_the_whole_are_enough_for_a_part() -> None:
+    """A part is redacted by the signs of something larger as it is without them."""
+    texts = _some_texts()
+    rng = random.Random(5)
+    for text in texts:
+        signs = secrets.signs_in("\n".join(("name=", rng.choice(texts), text)))
+        assert secrets.redact(text, among=signs or secrets.NO_SIGNS) == secrets.redact(text)
+        narrowed = secrets.signs_in(text, signs) if signs else None
+        assert secrets.redact(text, among=narrowed or secrets.NO_SIGNS) == secrets.redact(text)
 
 
 def test_every_quantifier_has_a_bound() -> None:

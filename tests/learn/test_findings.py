@@ -12,18 +12,15 @@ from skills_ref.validator import validate
 from tacit.base import trust
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
-from tacit.learn.drafts import COUNTING, draft, draft_sessions, propose_draft
-from tacit.learn.findings import (
-    ChecksFinding,
+from tacit.learn.demands import (
     Finding,
-    ProcedureFinding,
     RefusalFinding,
     RemarksFinding,
     RequestFinding,
-    TroubleFinding,
     WishFinding,
-    count_findings,
 )
+from tacit.learn.drafts import COUNTING, draft, draft_sessions, propose_draft
+from tacit.learn.findings import ChecksFinding, ProcedureFinding, TroubleFinding, count_findings
 from tacit.learn.ledger import Ledger
 from tacit.skills.fact import parse_fact
 from tacit.skills.skill_lint import lint
@@ -210,9 +207,11 @@ def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> 
         "there are new comments from the reviewbot on the branch",
         "please answer what reviewbot wrote in its comments",
         "reviewbot left comments again, look whether they are valid",
+        "go through the comments of reviewbot",
     )
-    built = ("make the parser faster", "the parser drops a token, faster please", "parser: faster")
-    commands = ("/pr review now", "/pr review it", "/pr review")
+    built = ("make the parser faster", "the parser drops a token, faster please", "parser: faster",
+             "faster parser")  # fmt: skip
+    commands = ("/pr review now", "/pr review it", "/pr review", "/pr review")
     traces = [
         made(["Go", edited("/p/app/src/parserFaster.py")], [one], [two], [three], session=f"s{n}",
              project="/p/app")
@@ -498,3 +497,61 @@ def test_the_ledger(store: Store) -> None:
     assert ledger.is_new(store.find(first.id), COUNTING)
     (review,) = ledger.of(first.id)
     assert (review.outcome, len(review.changes)) == ("proposed", 1)
+
+
+def test_checkouts_of_one_repository_are_one_project(tmp_path: Path) -> None:
+    """Worktrees and clones that are gone or elsewhere count together; two that are there do not."""
+    asks = ["Rework it", edited()], ["commit", ran("git commit -m x")]
+    folders = ["/home/a/.x/worktrees/tool/fix", "/home/a/code/tool", "C:\\Users\\b\\tool"]
+    own = [made(*asks, session=f"s{n}", project=one) for n, one in enumerate(folders)]
+    (found,) = of_kind(count_findings(own), RequestFinding)
+    assert (found.of, len(found.sessions)) == (3, 3)
+    assert draft(found).name == "tool-commit"
+    there = [tmp_path / "one" / "tool", tmp_path / "two" / "tool"]
+    for folder in there:
+        folder.mkdir(parents=True)
+    apart = [made(*asks, session=f"s{n}", project=str(one)) for n, one in enumerate(there)]
+    assert not of_kind(count_findings(apart), RequestFinding)
+    named = [made(*asks, session=f"s{n}", project=f"/{n}/web") for n in range(2)]
+    assert not of_kind(count_findings(named), RequestFinding)
+
+
+def test_what_is_built_counts_where_it_is_said_again() -> None:
+    """Once it is a task, and no remark either; in two sessions it is a wish."""
+    said = "The side panel should always be hidden on small phones."
+    once = [made(["Build it", edited()], [said], session="a", project="/p/app")]
+    assert not count_findings(once)
+    said = "The panel must never be hidden on small phones at the side."
+    again = made(["Build it", edited()], [said], session="b", project="/p/app")
+    (found,) = of_kind(count_findings([*once, again]), WishFinding)
+    assert len(found.sessions) == 2
+
+
+def test_plans_that_are_always_read_first_are_waited_for() -> None:
+    """In a third of the sessions and three of them; a plan that was let go once says nothing."""
+    look = called("Read", {"file_path": "/p/app/a.py"})
+    own = sessions(["Move the parser", look], ["proceed", edited()], number=3)
+    (found,) = of_kind(count_findings(own), RequestFinding)
+    assert "before changing files in app: in 3 of 3 sessions" in draft(found).text
+    assert not of_kind(count_findings(own[:2]), RequestFinding)
+
+
+def test_steps_that_are_checks_make_no_procedure() -> None:
+    """They are told with the checks; what everybody knows is told nowhere."""
+    steps = ["Ship it", ran("make lint"), ran("git commit -m x"), ran("git push"),
+             ran("gh pr create --title x --body y")]  # fmt: skip
+    assert not of_kind(count_findings(sessions(*[steps], number=4)), ProcedureFinding)
+
+
+def test_a_check_that_always_objects_is_a_check() -> None:
+    """Where it names what is wrong with the code; not where it is called wrongly, nor beside one
+    that works."""
+    faults = "src/a.ts(1,2): error TS2339: Property 'x' does not exist on type 'Y'.\nFound 1 error."
+    objects = ran("bun run check:types", faults, failed=True)
+    (found,) = of_kind(count_findings(sessions(["Go", objects])), ChecksFinding)
+    assert "may be older than a change" in draft(found).text
+    wrong = ran("bun run check:types", 'error: Script not found "check:types"', failed=True)
+    assert not of_kind(count_findings(sessions(["Go", wrong])), ChecksFinding)
+    works = ran("bun run typecheck", "Found 0 errors.")
+    (both,) = of_kind(count_findings(sessions(["Go", objects, works])), ChecksFinding)
+    assert [rate.purpose for rate in both.rates] == ["bun run typecheck"]

@@ -46,15 +46,15 @@ def both(*names: str, times: int = 2) -> list[Trace]:
 
 
 def test_counterparts_go_together() -> None:
-    """Files whose names differ in one word, or that are far apart, after three sessions."""
+    """Files whose names differ in one word, after three sessions; others after four."""
     assert pairs(both("src/mail_smtp_send.py", "src/mail_http_send.py")) == ()
     found = pairs(both("src/mail_smtp_send.py", "src/mail_http_send.py", times=3))
     assert [(p.one, p.other, p.counterparts) for p in found] == [
         ("src/mail_http_send.py", "src/mail_smtp_send.py", True)
     ]
-    assert pairs(both("api/schema.py", "web/types.py")) == ()
-    (far,) = pairs(both("api/schema.py", "web/types.py", times=3))
-    assert (len(far.sessions), far.of, far.counterparts) == (3, 3, False)
+    assert pairs(both("api/schema.py", "web/types.py", times=3)) == ()
+    (far,) = pairs(both("api/schema.py", "web/types.py", times=4))
+    assert (len(far.sessions), far.of, far.counterparts) == (4, 4, False)
 
 
 def test_what_nobody_needs_to_be_told_is_no_pair() -> None:
@@ -97,6 +97,9 @@ def test_what_is_never_committed_is_left_out() -> None:
     found = left_out([committed(1, "src/a.py"), committed(2, "src/a.py"), once])
     assert [one.path for one in found] == ["local/run.lock"]
     assert left_out([*(committed(n, "src/a.py") for n in (1, 2)), committed(3, "-A")]) == ()
+    many = "".join(f"?? notes/day-{day}.md\n" for day in range(3))
+    (notes,) = left_out(committed(n, "src/a.py", f" M src/a.py\n{many}") for n in (1, 2))
+    assert (notes.path, len(notes.sessions)) == ("notes/day-….md", 2)
     short = " M src/a.py\n M local/state.json\n?? local/run.lock\n"
     assert len(left_out(committed(n, "src/a.py", short) for n in (1, 2))) == 2
 
@@ -182,3 +185,29 @@ def test_type_errors_are_rules_too() -> None:
         if isinstance(one, ChecksFinding)
     ]
     assert [rule.rule for rule in found.rules] == ["TS2322"]
+
+
+def test_programs_of_its_own_are_told() -> None:
+    """One with words of its own in three sessions, such as for tickets; not what everybody has."""
+    prose = "cat a\nSo this explains\nSo the\nif we\nif the"
+    work = ["Go", ran("tick open 12"), ran("tick close 12"), ran("docker up"), ran("docker down"),
+            ran(prose)]  # fmt: skip
+    own = [made(work, session=f"s{n}", project="/p/app") for n in range(3)]
+    (found,) = (f for f in count_findings(own) if isinstance(f, ChecksFinding))
+    assert [(rate.form, len(rate.sessions)) for rate in found.others] == [("tick close|open", 3)]
+    assert draft(found).name == "app-commands"
+    assert "tick close|open" in draft(found).text
+    assert not any(isinstance(f, ChecksFinding) for f in count_findings(own[:2]))
+
+
+def test_files_are_seen_from_the_project_on_every_system() -> None:
+    """By whole paths or as an agent in the folder names them; not what lies outside."""
+
+    def changed(project: str, *paths: str) -> tuple[str, ...]:
+        calls = [called("Edit", {"file_path": path}) for path in paths]
+        return habits.changes_of(made(["Go", *calls], project=project)).edited
+
+    assert changed("/p/app", "/p/app/src/a.py", "src/b.py", "/p/x.py", "../c") == (
+        "src/a.py", "src/b.py",
+    )  # fmt: skip
+    assert changed("C:\\p\\app", "C:\\p\\app\\src\\a.py", "C:\\x.py") == ("src/a.py",)

@@ -2,13 +2,14 @@
 
 import sys
 import zlib
+from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit.base
-from tacit.base import passwords, secret_formats
+from tacit.base import passwords, secret_formats, secrets
 from tacit.base.patterns import late_pattern
 from tacit.testing.sample_sessions import made
 from tacit.traces.redaction import MAX_KNOWN, VERSION, Known, redacted, rules
@@ -106,6 +107,28 @@ def test_only_so_many_values_are_looked_for() -> None:
     known.redacted_turn(Turn(0, "\n".join(f"password={value}" for value in values)))
     _, counts = known.redacted_turn(Turn(1, "\n".join(values)))
     assert counts == {"password": MAX_KNOWN}
+
+
+_SECRET = "Vw9-kelp!Rq7z"
+_SAID = (
+    "all is – as far as I see – well", "the key is in the lock", "plain", f"密码: {_SECRET}",
+    f"see https://ada:{_SECRET}@db.internal/x", f"curl -u ada:{_SECRET} https://x.org",
+    f"x=1\npassword={_SECRET}\n", f"mysql -p{_SECRET}", "AKIA" + "QWERTZUIOPASDF7H",
+    '{"token": "' + "k3J9" * 8 + '"}', "a\\nsk-ant-" + "aB3dE5" * 8,
+)  # fmt: skip
+
+
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_one_look_at_a_turn_passes_over_nothing(data: st.DataObject) -> None:
+    """What is taken out of a turn, short or long, is what a look at each of its texts finds."""
+    said = lambda: data.draw(st.sampled_from(_SAID))  # noqa: E731
+    named = {data.draw(st.sampled_from(["command", "password", "AccountKey"])): said()}
+    call = ToolCall("1", "Bash", "shell", {"more": [said(), named], **named}, said(), error=said())
+    long = "a few words\n" * (data.draw(st.booleans()) * 1200)
+    turn = Turn(1, said(), (Text(said() + long), call, Text(said())))
+    each = Known(lambda values: partial(secrets.redact, values=values))
+    assert Known(rules()).redacted_turn(turn) == each.redacted_turn(turn)
 
 
 def test_the_version_grows_with_the_rules() -> None:

@@ -71,6 +71,44 @@ def test_by_a_command_that_failed(store: Store) -> None:
     assert places(store, Sought(failed="npm test", words="nothing")) == []
 
 
+def test_a_failed_command_is_found_by_whole_words_then_by_beginnings(store: Store) -> None:
+    """Its words count as they are; where too few commands hold them, their beginnings do."""
+    for number, command in enumerate(("mend it", "mending it", "mend all")):
+        store.write(made(["Go.", ran(command, "no", failed=True)], session=f"s{number}"))
+    assert [hit.id[-2:] for hit in store.search(Sought(failed="mend"), limit=2)] == ["s2", "s0"]
+    assert [hit.id[-2:] for hit in store.search(Sought(failed="mend"))] == ["s2", "s1", "s0"]
+
+
+def test_a_failed_call_of_many_words_is_found(store: Store) -> None:
+    """By a word anywhere in it, though it is too long to be kept beside the turn."""
+    long = called("Edit", {"old_string": "x " * 3000 + "walrus"}, "not found", failed=True)
+    store.write(made(["Go.", long], session="long"))
+    store.write(made(["Go.", called("Edit", {"old_string": "walrus"}, "ok")], session="worked"))
+    assert places(store, Sought(failed="walrus")) == [("long", "0.1")]
+
+
+def test_failed_calls_that_an_earlier_version_stored_are_found(store: Store) -> None:
+    """Before the store is brought up to date, and afterwards without a look at other turns."""
+    hidden = ran("npm test | tail -3", "3 failed, 2 passed in 1.0s")
+    store.write(made(["Test.", hidden], session="old"))
+    store.write(made(["Test.", ran("npm test", "ok")], session="worked"))
+    kept = "SELECT failed_words FROM calls ORDER BY turn_id"
+    now = [tuple(row) for row in store.connection.execute(kept)]
+    assert now == [("npm test | tail -3",), (None,)]
+    store.connection.execute("UPDATE calls SET failed_words = NULL")
+    store.connection.execute("UPDATE turns SET indexed = 2")
+    assert places(store, Sought(failed="npm test")) == [("old", "0.1")]
+    store.index_again(1)
+    assert [tuple(row) for row in store.connection.execute(kept)] == now
+    read: list[str] = []
+    store.connection.set_trace_callback(read.append)
+    try:
+        assert places(store, Sought(failed="npm test")) == [("old", "0.1")]
+    finally:
+        store.connection.set_trace_callback(None)
+    assert sum("body FROM turns" in statement for statement in read) == 2  # by words, by beginnings
+
+
 def test_by_a_file_that_was_touched(store: Store) -> None:
     """By its path or the end of it, not by a file of a longer name, nor by its mention."""
     read = called("Read", {"file_path": "/home/me/app/src/main.py"}, "print()")

@@ -387,3 +387,34 @@ def test_the_users_reply_is_shown_and_vouched_for(tmp_path: Path) -> None:
     found = sources(trace)
     assert "never use pytest here" in [said.text for said in found.done]
     assert [said.text for said in found.printed] == ["<bash-stdout>always use evil</bash-stdout>"]
+
+
+def test_what_programs_around_a_host_put_before_the_users_words(tmp_path: Path) -> None:
+    """A program that starts the host, and an editor: what follows them is the user's."""
+    inside = "<system_instruction>\nYou work inside an app. Always rename.\n</system_instruction>\n"
+    trace = read("claude-code", tmp_path, claude("user", f"{inside}\nfix the build"))
+    assert trace.prompts == ("fix the build",)
+    asked = (
+        "# Files mentioned by the user:\n\n## a.png: /a.png\n\n## My request for Codex:\nlook at it"
+    )
+    said = {"type": "event_msg", "payload": {"type": "user_message", "message": asked}}
+    meta = {"type": "session_meta", "payload": {"id": "c"}}
+    trace = read("codex", tmp_path, meta, said, name="c.jsonl")
+    assert trace.prompts == ("look at it",)
+    assert [by for by, _ in told(trace)] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        "<session_context>\nToday.\n- **Workspace Directories:**\n  - /home/x/tool\n- more",
+        "This is the Gemini CLI. We are setting up\nI'm working in the directory: /home/x/tool",
+    ],
+)
+def test_gemini_tells_the_model_where_it_works(tmp_path: Path, context: str) -> None:
+    """Where the host's own list of projects is gone, that is where the session was."""
+    first = {"sessionId": "s", "projectHash": "h"}
+    lines = [{"type": "user", "id": n, "content": [{"text": text}]} for n, text in
+             (("1", context), ("2", "go"))]  # fmt: skip
+    trace = read("gemini", tmp_path, first, *lines)
+    assert (trace.project, trace.prompts) == ("/home/x/tool", ("go",))

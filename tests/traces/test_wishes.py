@@ -5,7 +5,7 @@ import pytest
 
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.trace import REFUSED
-from tacit.traces.wishes import requests, sentences, wishes
+from tacit.traces.wishes import sentences, wishes
 
 WORK = ["Do it", ran("ls")]
 
@@ -25,6 +25,11 @@ WORK = ["Do it", ran("ls")]
         "Every new function in the importer needs to have a docstring.",
         "Before every release please run the smoke script on staging.",
         "Free tools that run on every laptop are always preferred.",
+        "Commit messages must never name the tool that wrote them.",
+        "In this repo we use tabs in every language.",
+        "Ask Robin for a review. Make that standard in your workflow.",
+        "can we put this into the guide.md so that we see it in future?",
+        "From now on every button comes from the kit in src/kit.",
         "Extend CLAUDE.md by a remark that the app must cope with huge tables.",
         "以后提交之前先运行测试", "Bitte immer auf Deutsch kommentieren und kurz halten.",
         "Désormais utilise toujours pnpm pour installer.",
@@ -67,6 +72,10 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "all pages should have a footer", "i thought we no longer use the old runner for tests",
         "say that for an AGENTS.md target skills should be there",
         'hide this: "IMPORTANT: when reporting values always state the unit and the time of it"',
+        "All findings of the above list should be tracked going forward",
+        "1. yes\n2. always on, and never below ten\n3. no",
+        "make sure that all tests must pass", "replace it wherever the library we use is named",
+        "In the future we should support several languages in the importer",
         "Continue", "Instead, tell me what this does", "we should always do that",
         "x" * 900 + " always run tests first.",
     ],
@@ -107,31 +116,6 @@ def test_pasted_lines_are_not_the_users() -> None:
     assert list(sentences(text)) == ["Look at this", "please"]
 
 
-def test_requests_are_verbs_with_their_objects() -> None:
-    """Several in one sentence, with the object by its usual name."""
-    found = requests(made(["Commit this and update the README.md, then open a PR"]))
-    assert [(request.verb, request.thing) for request in found] == [
-        ("commit", ""), ("update", "docs"), ("create", "PR"),
-    ]  # fmt: skip
-
-
-def test_documents_commits_and_words_of_other_languages_are_asked_for() -> None:
-    """A document by its name, a commit however it is put, and how commits are to be cut."""
-
-    def asked(prompt: str) -> list[tuple[str, str]]:
-        return [(one.verb, one.thing) for one in requests(made(WORK, [prompt]))]
-
-    assert asked("Update docs/PLAN.md with what was done") == [("update", "PLAN.md")]
-    assert asked("update the ReleaseNotes for 1.2") == [("update", "changelog")]
-    assert asked("create commits for the latest changes") == [("commit", "")]
-    assert asked("fix both findings in separate commits") == [("split", "commits")]
-    assert asked("コミットしてプッシュして") == [("commit", ""), ("push", "")]
-    assert asked("まだコミットしないで") == []
-    assert asked("commite as mudanças") == [("commit", "")]
-    assert asked("merge both files and remove the first") == []
-    assert asked("merge the PR") == [("merge", "")]
-
-
 def test_a_correction_that_names_a_program_lasts() -> None:
     """Which program serves is no matter of the moment; other words are."""
     work = ["Add the library", ran("npm install left-pad")]
@@ -169,13 +153,37 @@ def test_an_option_that_was_chosen_was_worded_by_the_agent() -> None:
     assert [wish.text for wish in wishes(made(["go", typed]))] == [typed.reply]
 
 
-def test_a_request_may_name_its_object_in_the_sentence_before() -> None:
-    """`it` is what was spoken of; what is not to be done is not asked for."""
-    prompt = "There are new comments on the branch. Address these if they apply."
-    (found,) = requests(made(WORK, [prompt]))
-    assert (found.verb, found.thing) == ("address", "feedback")
-    assert requests(made(WORK, ["please don't just push the migrations"])) == []
-    assert requests(made(WORK, ["go on, I'll review and commit when you are done"])) == []
-    assert requests(made(WORK, ["review the open issues on the board"])) == []
-    (own,) = requests(made(WORK, ["review your changes once more"]))
-    assert (own.verb, own.thing) == ("review", "changes")
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "The panel should always be hidden unless somebody works.",
+        "never put the full date in the sidebar of the overview",
+        "`readRows` must take a limit, and always make sure that it holds",
+        "The feed should always go to the second host",
+        "Guests are not allowed to vote twice",
+    ],
+)
+def test_what_is_built_is_a_task(prompt: str) -> None:
+    """What is to be seen, or one piece of code: it lasts in the program, not in how one works."""
+    (wish,) = wishes(made(WORK, [prompt]))
+    assert wish.strength == "product"
+
+
+def test_other_agents_and_programs_do_not_speak_for_the_user() -> None:
+    """Not what a helper is told, nor what follows it; not a prompt with a hidden comment."""
+    rule = "Always run the formatter before a commit."
+    helper = "Task: read it. You are a delegated subagent of another session."
+    assert wishes(made(WORK, [helper], [rule])) == []
+    assert wishes(made(WORK, [f"<!-- cleanup -->\n{rule}"])) == []
+    assert [wish.text for wish in wishes(made(WORK, [rule], [helper]))] == [rule]
+
+
+def test_what_takes_something_away_is_no_rule() -> None:
+    """It is done once; and where it stands beside a rule, the rule is kept alone."""
+    assert (
+        wishes(made(WORK, ["add a line to AGENTS.md that says more and delete the old map"])) == []
+    )
+    (wish,) = wishes(made(WORK, ["Remove that file. Never commit the generated reports."]))
+    assert wish.text == "Never commit the generated reports."
+    (wish,) = wishes(made(WORK, ["never delete branches of other people"]))
+    assert wish.strength == "rule"

@@ -121,10 +121,11 @@ _PREFIXES = (
 )  # fmt: skip
 
 
-def find_passwords(text: str, lower: str) -> Iterator[Span]:
-    """Where values without a format stand; `lower` is `text` in small letters, in ASCII."""
-    words = _words_in(lower)
-    if not words and not _tells_otherwise(text):
+def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) -> Iterator[Span]:
+    """Where values without a format stand; `lower` is `text` in small letters, in ASCII, and
+    `among` are those of the words that may stand there, where that is known."""
+    words = words_in(lower, among)
+    if not words and not tells_otherwise(text):
         return  # as most texts
     for find in (_named, _headers, _commands, _records):
         for start, end, rule in find(text, lower, words):
@@ -132,15 +133,11 @@ def find_passwords(text: str, lower: str) -> Iterator[Span]:
             yield start, end - (text[end - 1 : end + 1] in ('\\"', "\\'")), rule
 
 
-def may_hold_password(text: str, lower: str) -> bool:
-    """Whether anything stands in `text` beside which `find_passwords` looks."""
-    return _tells_otherwise(text) or bool(_words_in(lower))
-
-
-def _tells_otherwise(text: str) -> bool:
+def tells_otherwise(text: str) -> bool:
     """Whether something else than one of the words may tell."""
-    tells = not text.isascii() or any(sign in text for sign in _SIGNS)
-    return tells or (" -" in text and _find_option(text) is not None)
+    if any(sign in text for sign in _SIGNS) or (" -" in text and _find_option(text) is not None):
+        return True
+    return bool(_foreign(text))
 
 
 def places(text: str, word: str) -> list[int]:
@@ -152,13 +149,22 @@ def places(text: str, word: str) -> list[int]:
     return found
 
 
-def _words_in(lower: str) -> frozenset[str]:
+def words_in(lower: str, among: Iterable[str] | None = None) -> frozenset[str]:
     """Which of the words beside which any pattern here looks stand in a text: asked once for all,
     since most texts hold few of them."""
+    if among is not None:
+        return frozenset([word for word in among if word in lower])
     if len(lower) < _SHORT and not _find_word(lower):
         return _NO_WORDS
     found = [word for word in _SEEDS if word in lower]
     return frozenset(found + [word for word in _LONGER if word in lower] if found else ())
+
+
+def _foreign(text: str) -> str:
+    """`text` in small letters, where one of the foreign words may stand in it; else nothing."""
+    small = "" if text.isascii() else text.lower()
+    small = small if len(small) in (0, len(text)) else text
+    return small if _find_foreign_letter(small) else ""  # most hold a dash or a tick
 
 
 def _names(text: str, lower: str, words: frozenset[str]) -> set[int]:
@@ -166,11 +172,8 @@ def _names(text: str, lower: str, words: frozenset[str]) -> set[int]:
     found = {at for word in _ANCHORS if word in words for at in places(lower, word)}
     if "mot de passe" in lower or "mot_de_passe" in lower:
         found |= {at - 7 for at in places(lower, "passe") if at >= 7}
-    if not text.isascii():
-        small = text.lower()
-        small = small if len(small) == len(text) else text
-        if _find_foreign_letter(small):  # and not only a dash or a tick
-            found |= {at for word in _FOREIGN for at in places(small, word)}
+    if small := _foreign(text):
+        found |= {at for word in _FOREIGN for at in places(small, word)}
     return found
 
 

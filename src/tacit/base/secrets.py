@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tacit.base.display import plain
-from tacit.base.passwords import Span, find_passwords, may_hold_password, places
+from tacit.base.passwords import Span, find_passwords, places, tells_otherwise, words_in
 from tacit.base.patterns import late_pattern
 from tacit.base.placeholders import classes, entropy, is_sample
 from tacit.base.secret_formats import (
@@ -50,12 +50,26 @@ class Redacted(NamedTuple):
     counts: dict[str, int]
 
 
+class Signs(NamedTuple):
+    """What stands in a text by which it may hold secrets; in a part of it nothing else does."""
+
+    words: frozenset[str]
+    """Those beside which passwords stand."""
+    rows: tuple[int, ...]
+    """The formats, by their places in the table."""
+
+
+NO_SIGNS = Signs(frozenset(), ())
+
 _MARK_BEGINS = "[redacted: "
 _MARK = late_pattern(r"\[redacted: [a-z0-9-]{1,40}\]")
 
 
-def find(text: str) -> list[Secret]:
-    """The secrets in `text`, in order, none overlapping another. Marks of `redact` are not any."""
+def find(text: str, among: Signs | None = None) -> list[Secret]:
+    """The secrets in `text`, in order, none overlapping another. Marks of `redact` are not any.
+
+    `among` are the signs of something that `text` is a part of, where they are known.
+    """
     masked = text
     if _MARK_BEGINS in text:
         masked = _MARK.sub(lambda mark: "\x00" * len(mark[0]), text)
@@ -64,9 +78,9 @@ def find(text: str) -> list[Secret]:
     lower = ascii_text.lower()
     spans = sorted(
         (
-            *_formats(masked, lower),
+            *_formats(masked, lower, among),
             *_blocks(masked),
-            *find_passwords(masked, lower),
+            *find_passwords(masked, lower, among and among.words),
         ),
         key=lambda span: (span[0], -span[1]),
     )
@@ -82,15 +96,17 @@ def find(text: str) -> list[Secret]:
     return found
 
 
-def may_hold(text: str) -> bool:
-    """Whether `find` could find anything in `text`, or in some of its words: quickly said, and no
-    for most texts."""
+def signs_in(text: str, among: Signs | None = None) -> Signs | None:
+    """By what `find` could find anything in `text`, or in some of its words; None for most texts.
+
+    `among` are the signs of something that `text` is a part of, where they are known.
+    """
     lower = text.lower()
-    if _MARK_BEGINS in text or may_hold_password(text, lower):
-        return True
-    if any(begins in text for begins in _BLOCK_BEGINS):
-        return True
-    return next(_rows_about(_long_words(text), lower), None) is not None
+    words = words_in(lower, among and among.words)
+    rows = tuple(row for row in _rows(text, lower, among) if _may_match(text, FORMATS[row]))
+    if words or rows or _MARK_BEGINS in text or tells_otherwise(text):
+        return Signs(words, rows)
+    return Signs(words, rows) if any(begins in text for begins in _BLOCK_BEGINS) else None
 
 
 def clean(text: str) -> str:
@@ -98,16 +114,16 @@ def clean(text: str) -> str:
     return redact(plain(text)).text
 
 
-def redact(text: str, values: dict[str, str] | None = None) -> Redacted:
+def redact(text: str, values: dict[str, str] | None = None, among: Signs | None = None) -> Redacted:
     """`text` with each secret replaced by `[redacted: rule]`. Can be repeated without harm.
 
     `values` is told what was taken out, and by which rule: the same may stand elsewhere with
-    nothing beside it that tells.
+    nothing beside it that tells. `among` is as for `find`.
     """
     counts: dict[str, int] = {}
     # Two secrets glued together may hide each other's borders: look again until nothing is left.
     # Each round leaves less that could be a secret; more than two are rare.
-    while secrets := find(text):
+    while secrets := find(text, among):
         parts: list[str] = []
         done = 0
         for secret in secrets:
@@ -116,20 +132,32 @@ def redact(text: str, values: dict[str, str] | None = None) -> Redacted:
                 values[text[secret.start : secret.end]] = secret.rule
             done = secret.end
             counts[secret.rule] = counts.get(secret.rule, 0) + 1
-        text = "".join((*parts, text[done:]))
+        text, among = "".join((*parts, text[done:])), None  # what was hidden has given no sign
     return Redacted(text, counts)
 
 
-def _formats(text: str, lower: str) -> Iterator[Span]:
+def _formats(text: str, lower: str, among: Signs | None) -> Iterator[Span]:
     """The providers' own formats."""
-    for index in sorted(set(_rows_about(_long_words(text), lower))):
-        row = FORMATS[index]
-        if row.about and not any(word in lower for word in row.about):
-            continue
+    for row in (FORMATS[index] for index in _rows(text, lower, among)):
         if not row.anchors:
             yield from _shapes(text, row)
         for anchor in row.anchors:
             yield from _tokens(text, row, anchor)
+
+
+def _rows(text: str, lower: str, among: Signs | None) -> list[int]:
+    """The formats, by their places in the table, of which all signs stand in a text."""
+    rows = sorted(set(_rows_about(_long_words(text), lower))) if among is None else among.rows
+    about = ((row, FORMATS[row].about) for row in rows)
+    return [row for row, words in about if not words or any(word in lower for word in words)]
+
+
+def _may_match(text: str, row: Format) -> bool:
+    """Whether the expression of a format fits anywhere in a text."""
+    if not row.anchors:
+        return row.pattern.search(text) is not None
+    match = row.pattern.match
+    return any(match(text, at) for anchor in row.anchors for at in places(text, anchor))
 
 
 def _long_words(text: str) -> str:

@@ -19,7 +19,7 @@ import msgspec
 
 from tacit.base.display import one_line, shorten, shorten_middle, shorten_start
 from tacit.base.secrets import clean
-from tacit.learn.findings import Finding
+from tacit.learn.demands import Finding
 from tacit.learn.signals import Signal, session_signals
 from tacit.traces import observations, tool_calls
 from tacit.traces.outcomes import Outcome, call_outcome, task_outcome, task_outcomes

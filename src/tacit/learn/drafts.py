@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date
+from functools import lru_cache
 
 import msgspec
 
@@ -19,18 +20,25 @@ from tacit.changes.facts import NewFact, Rationale, fact_change, fact_place_for,
 from tacit.changes.gate import Gate
 from tacit.changes.place import fact_places, user_place
 from tacit.learn.background.background_gate import background_gate, places_for
-from tacit.learn.counted_session import CountedSession, counted_sessions
-from tacit.learn.findings import (
-    ChecksFinding,
+from tacit.learn.counted_session import (
+    CountedSession,
+    counted_sessions,
+    repository_name,
+    subject_key,
+)
+from tacit.learn.demands import (
     Finding,
-    HabitsFinding,
-    ProcedureFinding,
     Quote,
     RefusalFinding,
     RemarksFinding,
     RequestFinding,
-    TroubleFinding,
     WishFinding,
+)
+from tacit.learn.findings import (
+    ChecksFinding,
+    HabitsFinding,
+    ProcedureFinding,
+    TroubleFinding,
     count_findings,
 )
 from tacit.learn.habits import Pair
@@ -40,11 +48,13 @@ from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import content_words, telling_words
+from tacit.traces.wishes import content_words, is_lasting, sentences, telling_words
 
 _MOST_SAID = 390
 """Characters of a fact's one line; the gate takes a few more."""
 _MOST_QUOTES = 4
+_NAMING = 3
+"""Telling words that a sentence needs to give a name."""
 _MOST_REMARKS = 20
 
 
@@ -110,8 +120,11 @@ def _fact(finding: _Said, where: str) -> tuple[str, str, str]:
     quotes = finding.quotes
     match finding:
         case WishFinding():
-            plain = [w for w in telling_words(quotes[0].text) if re.fullmatch(r"[^\W\d_]+", w)]
-            name = "-".join(plain[:4])
+            told = [*filter(is_lasting, sentences(quotes[0].text)), quotes[0].text]
+            plain = [
+                re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", " ".join(telling_words(s))) for s in told
+            ]
+            name = "-".join(next((w for w in plain if len(w) >= _NAMING), plain[-1])[:4])
             place = f" in {where}" if finding.project else ""
             says = f"How the user wants it{place}: {_quote(quotes[0], 340)}"
             return name or "wish", says, "the user said how it is to be done"
@@ -148,6 +161,7 @@ def _fact(finding: _Said, where: str) -> tuple[str, str, str]:
 
 ONLY_WHEN_ASKED = {
     "commit": "Commit", "push": "Push", "merge": "Merge", "deploy": "Deploy", "release": "Release",
+    "open-pr": "Open a pull request",
 }  # fmt: skip
 REQUEST_PHRASES = {
     ("update", "docs"): "update the docs with a change", ("run", "tests"): "run the tests",
@@ -156,12 +170,13 @@ REQUEST_PHRASES = {
     ("review", "changes"): "review your own changes critically once more",
     ("review", "feedback"): "weigh review feedback before acting on it",
     ("check", "feedback"): "weigh review feedback for what is valid in it",
-    ("address", "feedback"): "address review feedback", ("create", "PR"): "open a pull request",
+    ("address", "feedback"): "address review feedback",
     ("update", "changelog"): "update the changelog or release notes with a change",
     ("split", "commits"): "split work into commits by subject",
     ("bump", "version"): "bump the version",
     ("add", "screenshot"): "add a screenshot", ("check", "CI"): "look at CI",
     ("add", "todo"): "note what is put off as a todo",
+    ("spawn", "agents"): "have agents of their own look into it or check it",
 }  # fmt: skip
 
 
@@ -174,6 +189,11 @@ def _request_line(finding: RequestFinding, where: str) -> str:
             f"{act} when the user says so, not before: in {where} they ask for it themselves,"
             f" in {often} ({said})"
         )
+    if finding.verb == "plan":
+        return (
+            f"Show what you mean to change and wait, before changing files in {where}: in {often}"
+            f" the user read the plan first and then said {said}"
+        )
     kept = f"keep {finding.thing} true to the work"
     phrase = REQUEST_PHRASES.get((finding.verb, finding.thing), kept)
     return f"In {where}, {phrase}: the user asked for it in {often}, e.g. {said}"
@@ -181,7 +201,7 @@ def _request_line(finding: RequestFinding, where: str) -> str:
 
 def _typical(quotes: Iterable[Quote]) -> list[Quote]:
     """The two of the quotes that have most in common with the others."""
-    words = {quote.text.casefold(): set(content_words(quote.text)) for quote in quotes}
+    words = {quote.text.casefold(): _words_of(quote.text) for quote in quotes}
     often = Counter(word for own in words.values() for word in own)
     different = {quote.text.casefold(): quote for quote in quotes}
 
@@ -189,6 +209,12 @@ def _typical(quotes: Iterable[Quote]) -> list[Quote]:
         return -sum(often[word] for word in words[text]) / (len(words[text]) or 1)
 
     return [different[text] for text in sorted(different, key=common)[:2]]
+
+
+@lru_cache(maxsize=4096)
+def _words_of(text: str) -> frozenset[str]:
+    """The words of a quote; the same one is asked about for the name and for the text."""
+    return frozenset(content_words(text))
 
 
 def _longest(quotes: Iterable[Quote]) -> list[Quote]:
@@ -231,6 +257,8 @@ def _skill_draft(
 
 def _why(finding: Finding) -> str:
     match finding:
+        case ChecksFinding(rates=(), others=others):
+            return "work was done with " + ", ".join(rate.purpose for rate in others)
         case ChecksFinding(rates=rates):
             return "work was checked by " + ", ".join(rate.purpose for rate in rates[:4])
         case HabitsFinding():
@@ -243,6 +271,8 @@ def _why(finding: Finding) -> str:
 
 
 def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
+    if not finding.rates:
+        return _commands(finding, where)
     names = ", ".join(dict.fromkeys(rate.purpose for rate in finding.rates[:4]))
     about = (
         f"The commands that check work in {where} ({names}), in order, what they object to and"
@@ -279,11 +309,21 @@ def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
     return f"{where}-checks", about, body
 
 
+def _commands(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
+    names = ", ".join(rate.form for rate in finding.others)
+    about = (
+        f"The commands that work is done with in {where}, beside those that everybody has"
+        f" ({names}), and how often they fail. Use when one of them could serve in {where}."
+    )
+    body = [f"# Commands of {where}", "", *(f"- {_rate(rate)}" for rate in finding.others)]
+    return f"{where}-commands", about, body
+
+
 def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
     what = [
         *(["which files change together"] if finding.pairs else []),
         *(["which changed files stay out of commits"] if finding.left_out else []),
-        *(["how commit messages begin"] if finding.messages else []),
+        *([f"how commit messages begin ({said.shape})"] if (said := finding.messages) else []),
     ]
     about = (
         f"How changes are made in {where}: {', '.join(what)}. Use when changing files in {where},"
@@ -302,7 +342,9 @@ def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
     if said := finding.messages:
         kinds = ", ".join(_code(kind) for kind in said.kinds)
         line = f"Commit messages begin as {_code(said.shape)} (most with {kinds}), e.g."
-        body += ["", f"{line} {_code(said.example)}: {said.count} of {said.of}."]
+        parts = ", ".join(_code(part) for part in said.parts)
+        part = f" Most name the part in brackets: {parts}." if parts else ""
+        body += ["", f"{line} {_code(said.example)}: {said.count} of {said.of}.{part}"]
     return f"{where}-changes", about, body
 
 
@@ -319,7 +361,8 @@ def _rate(rate: Rate) -> str:
         if rate.failed
         else f"worked in all {rate.runs} runs"
     )
-    return f"{_code(rate.form)}: {how}, in {sessions}"
+    old = "" if rate.worked else "; some of what it finds may be older than a change"
+    return f"{_code(rate.form)}: {how}, in {sessions}{old}"
 
 
 def _rule(rule: RuleCount) -> str:
@@ -372,11 +415,14 @@ _WORK_NAMES = (
 def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[str]]:
     goal, total = finding.goal, len(finding.sessions)
     work = next((name for sign, name in _WORK_NAMES if sign.search(goal) and not finding.tool), "")
-    title = work.replace("-", " ") or one_line(re.sub(r"[_-]+", " ", goal))
+    own = goal.rpartition("__")[2]  # without the server that a tool is of
+    title = work.replace("-", " ") or one_line(re.sub(r"[_-]+", " ", own))
     steps = ", ".join(step.key for step in finding.steps[:6])
+    what = f"to {title}" if finding.tool else f"of a {title}"
+    when = f"asked to {title}" if finding.tool else f"a {title} is asked for"
     about = (
-        f"The steps of a {title} in {where}, in order: {steps}. Use when a {title} is asked for in"
-        f" {where}, before {goal}."
+        f"The steps {what} in {where}, in order: {steps}. Use when {when} in {where}, before"
+        f" {goal}."
     )
     body = [f"# {title[:1].upper()}{title[1:]} in {where}", "", "In this order:", ""]
     for number, step in enumerate(finding.steps, 1):
@@ -387,12 +433,12 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
         body += ["", "What stands in angle brackets was different each time."]
     if finding.troubles:
         body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
-    return f"{where}-{work}" if work else goal, about, body
+    return f"{where}-{work}" if work else own, about, body
 
 
 def _project(folder: str) -> str:
     """The project's name, where it is one; a folder may be called anything."""
-    name = re.split(r"[\\/]", folder.rstrip("/\\"))[-1]
+    name = repository_name(folder)
     return name if re.fullmatch(r"[\w.+-]{1,60}", name) else "this project"
 
 
@@ -432,9 +478,9 @@ def draft_sessions(
 
     Every session of `chosen` gets a line in the ledger, so that the next run leaves it out.
     """
-    projects = {stored.head.project for stored in chosen}
+    subjects = {subject_key(stored.head.project) for stored in chosen}
     every = store.sessions(limit=10_000) if chosen else []
-    related = [stored.id for stored in every if stored.head.project in projects]
+    related = [stored.id for stored in every if subject_key(stored.head.project) in subjects]
     new = {stored.id for stored in chosen}
     found = [f for f in count_findings(counted_sessions(store, related)) if new & set(f.sessions)]
     drafts = [draft(finding) for finding in found]

@@ -1,21 +1,27 @@
 """What the sessions of a project show by counting alone, without a model.
 
-Findings, each with its support, the sessions that show this very thing: what the user wishes for,
-in their own words; what they asked for again and again, or refused; by which commands work is
-checked, with rates; what fails, and what then worked; which steps lead up to something. What one
-session shows to a reviewer is `signals.py`'s, what a finding becomes is `drafts.py`'s.
+Findings, each with its support, the sessions that show this very thing: by which commands work is
+checked, with rates; what fails, and what then worked; which steps lead up to something; and what
+the user wants, which is `demands.py`'s. What one session shows to a reviewer is `signals.py`'s,
+what a finding becomes is `drafts.py`'s.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import combinations
 
 import msgspec
 
-from tacit.base.secrets import clean
-from tacit.learn.counted_session import CountedSession, count_session
+from tacit.learn.counted_session import CountedSession, count_session, one_project_each
+from tacit.learn.demands import (
+    Finding,
+    RefusalFinding,
+    RemarksFinding,
+    WishFinding,
+    refusal_findings,
+    request_findings,
+    wish_findings,
+)
 from tacit.learn.habits import (
     LeftOut,
     Messages,
@@ -27,6 +33,7 @@ from tacit.learn.habits import (
     pairs,
 )
 from tacit.learn.rates import (
+    CALLED_WRONGLY,
     FEWEST,
     CountedRun,
     Done,
@@ -38,56 +45,11 @@ from tacit.learn.rates import (
     hook_rate,
     lint_rules,
     troubles,
+    usual_form,
 )
 from tacit.traces.command_purposes import abstracted, work_class
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import Request, Wish, content_words, unwanted_programs, wide_pairs
-
-
-class Quote(msgspec.Struct, frozen=True):
-    """What the user typed, and where."""
-
-    text: str
-    session: str
-    turn: int
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that sessions of one project show."""
-
-    project: str
-    sessions: tuple[str, ...]
-    """The sessions that show this very thing."""
-
-
-class WishFinding(Finding, frozen=True, kw_only=True):
-    """How the user wants things done, in their own words."""
-
-    quotes: tuple[Quote, ...]
-
-
-class RemarksFinding(Finding, frozen=True, kw_only=True):
-    """What the user remarked on how things are made in a project, each once."""
-
-    quotes: tuple[Quote, ...]
-
-
-class RequestFinding(Finding, frozen=True, kw_only=True):
-    """What the user asked for, in a few words, in several sessions."""
-
-    verb: str
-    thing: str
-    quotes: tuple[Quote, ...]
-    of: int
-    """Sessions of the project, in all."""
-
-
-class RefusalFinding(Finding, frozen=True, kw_only=True):
-    """Commands of one class that the user refused to have run."""
-
-    purposes: tuple[str, ...]
-    quotes: tuple[Quote, ...]
-    """What the user typed beside it."""
+from tacit.traces.wishes import unwanted_programs
 
 
 class ChecksFinding(Finding, frozen=True, kw_only=True):
@@ -144,19 +106,19 @@ class ProcedureFinding(Finding, frozen=True, kw_only=True):
 def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
     """What the sessions show, the user's words first, then the best supported."""
     by_project: dict[str, list[CountedSession]] = {}
-    counted = (count_session(one) if isinstance(one, Trace) else one for one in sessions)
-    for session in sorted(counted, key=lambda one: (one.ended, one.id)):
+    counted = [count_session(one) if isinstance(one, Trace) else one for one in sessions]
+    for session in sorted(one_project_each(counted), key=lambda one: (one.ended, one.id)):
         by_project.setdefault(session.project, []).append(session)
     found: list[Finding] = []
     for project, own in by_project.items():
         found += _project_findings(project, own)
-    found += _wishes([trace for own in by_project.values() for trace in own], found)
+    found += wish_findings([trace for own in by_project.values() for trace in own], found)
     said = (WishFinding, RefusalFinding, RemarksFinding)
     return sorted(found, key=lambda f: (not isinstance(f, said), -len(f.sessions), f.project))
 
 
 def _project_findings(project: str, traces: list[CountedSession]) -> list[Finding]:
-    refusals = list(_refusals(project, traces))
+    refusals = list(refusal_findings(project, traces))
     unwanted = {purpose for refusal in refusals for purpose in refusal.purposes}
     said = [wish for session in traces for wish in session.wishes if wish.strength == "rule"]
     against = {name for wish in said for name in unwanted_programs(wish.text)}
@@ -165,11 +127,13 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
     rates = count_rates(run for run in runs if run.purpose not in unwanted)
     failing = troubles(runs, rates)
     checks = [
-        _with_habits(found, runs, traces, rates) for found in _checks(project, rates, runs, failing)
+        _with_habits(found, runs, traces, rates)
+        for found in _checks(project, rates, runs, failing)
+        or _only_commands(project, own_commands(rates.values()))
     ]
     return [
         *refusals,
-        *(_asked_for(project, traces) if project else ()),
+        *(request_findings(project, traces) if project else ()),
         *checks,
         *(_habits(project, [one.changes for one in traces]) if project else ()),
         *_other_troubles(project, failing, checks),
@@ -186,211 +150,6 @@ def _without(session: CountedSession, programs: set[str]) -> CountedSession:
     )
 
 
-# The user's own words.
-
-_ALIKE = 0.34
-"""The part of the telling words of the shorter of two wishes that makes them one subject."""
-_SHARED = 3
-
-
-def _wishes(
-    traces: list[CountedSession], found: Sequence[Finding]
-) -> Iterator[WishFinding | RemarksFinding]:
-    """One finding a subject, over all projects: wishes that share telling words belong together,
-    and so do remarks on how things are made that were made once.
-
-    Of a conversation without a folder nobody knows whether it was the user who spoke.
-    """
-    refusals = [finding for finding in found if isinstance(finding, RefusalFinding)]
-    told = {quote.text.casefold() for refusal in refusals for quote in refusal.quotes}
-    groups: list[list[tuple[Quote, Wish, str]]] = []
-    by_word: dict[str, set[int]] = {}
-    for trace in traces:
-        for wish in trace.wishes if trace.project else ():
-            quote = Quote(clean(wish.text), trace.id, wish.turn)
-            if quote.text.casefold() in told:
-                continue
-            words = [*_content(quote.text), f"“{quote.text.casefold()}”"]
-            close = sorted({number for word in words for number in by_word.get(word, ())})
-            alike = (n for n in close if any(_alike(quote, q) for q, _, _ in groups[n]))
-            if (near := next(alike, len(groups))) == len(groups):
-                groups.append([])
-            groups[near].append((quote, wish, trace.project))
-            for word in words:
-                by_word.setdefault(word, set()).add(near)
-    order = {"rule": 0, "correction": 1, "manner": 2}
-    remarks: dict[str, list[Quote]] = {}
-    for group in groups:
-        group.sort(key=lambda one: order[one[1].strength])
-        quotes = tuple(quote for quote, _, _ in group)
-        projects = {project for _, _, project in group}
-        project = projects.pop() if len(projects) == 1 else ""
-        if group[0][1].strength == "rule" or len(_sessions(quotes)) >= FEWEST:
-            yield WishFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
-        else:
-            remarks.setdefault(project, []).extend(quotes)
-    for project, told_once in remarks.items():
-        if len(told_once) >= FEWEST:
-            quotes = tuple(told_once)
-            yield RemarksFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
-
-
-def _alike(one: Quote, other: Quote) -> bool:
-    if one.text.casefold() == other.text.casefold():
-        return True
-    a, b = _content(one.text), _content(other.text)
-    shared = len(a & b)
-    enough = _SHARED - (one.session == other.session)  # what is said next is often about the same
-    return shared >= enough and shared >= _ALIKE * min(len(a), len(b)) * (enough / _SHARED)
-
-
-@lru_cache(maxsize=4096)
-def _content(text: str) -> frozenset[str]:
-    return frozenset(wide_pairs(text) or content_words(text))
-
-
-def _refusals(project: str, traces: list[CountedSession]) -> Iterator[RefusalFinding]:
-    """Commands that were refused in several sessions, or once with words that are to last.
-
-    Those of one class, such as several ways to test, are one subject.
-    """
-    found: dict[str, list[tuple[str, Quote]]] = {}
-    lasting: set[str] = set()
-    for trace in traces:
-        rules = {wish.text.casefold() for wish in trace.wishes}
-        for run in trace.runs:
-            work = work_class(run.purpose) or run.purpose
-            if run.outcome.state == "refused":
-                words = clean(run.reply)
-                quote = Quote(words, trace.id, run.turn)
-                found.setdefault(work, []).append((run.purpose, quote))
-                lasting |= {run.purpose} if words.casefold() in rules else set()
-    for refused in found.values():
-        by_purpose: dict[str, set[str]] = {}
-        for purpose, quote in refused:
-            by_purpose.setdefault(purpose, set()).add(quote.session)
-        kept = [p for p, seen in by_purpose.items() if p in lasting or len(seen) >= FEWEST]
-        quotes = tuple(quote for purpose, quote in refused if purpose in kept)
-        if kept:
-            told = tuple(quote for quote in quotes if quote.text)
-            yield RefusalFinding(
-                project=project, sessions=_sessions(quotes), purposes=tuple(kept), quotes=told
-            )
-
-
-_LEAST_ACTS = 3
-_RARE = 20
-"""What is asked for less often than in one of so many sessions is no habit."""
-_ACTS = {"commit", "push", "merge", "deploy", "release"}
-_KEPT = {
-    ("update", "docs"), ("run", "tests"), ("run", "lint"), ("add", "tests"), ("write", "tests"),
-    ("review", "changes"), ("review", "feedback"), ("check", "feedback"), ("address", "feedback"),
-    ("create", "PR"), ("create", "branch"), ("update", "changelog"), ("bump", "version"),
-    ("add", "screenshot"), ("check", "CI"), ("add", "todo"), ("split", "commits"),
-}  # fmt: skip
-_DONE_BY = {
-    "commit": {"git commit"}, "push": {"git push"}, "merge": {"git merge", "gh pr merge"},
-}  # fmt: skip
-"""The commands that do what is asked for."""
-
-
-def _asked_for(project: str, traces: list[CountedSession]) -> list[RequestFinding]:
-    known = list(_requests(project, traces))
-    return [*known, *_repeated(project, traces, known)]
-
-
-def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFinding]:
-    """What was asked for in several sessions; a first prompt said twice is one started anew."""
-    found: dict[tuple[str, str], list[tuple[Quote, Request]]] = {}
-    seen: set[str] = set()
-    for trace in traces:
-        for request in trace.requests:
-            key = (request.verb, request.thing)
-            document = request.verb == "update" and "." in request.thing
-            if key in _KEPT or request.verb in _ACTS or document:
-                quote = Quote(clean(request.text), trace.id, request.turn)
-                if request.turn == 0 and request.text in seen:
-                    continue
-                seen.add(request.text)
-                found.setdefault(key, []).append((quote, request))
-    for (verb, thing), own in found.items():
-        quotes = tuple(quote for quote, _ in own)
-        sessions = _sessions(quotes)
-        few = len(traces) < (_RARE // 2 if verb in _ACTS else _RARE)
-        enough = max(FEWEST if few else _LEAST_ACTS, len(traces) // _RARE)
-        if len(sessions) >= enough and not _done_anyway(verb, sessions, traces):
-            yield RequestFinding(
-                project=project, sessions=sessions, verb=verb, thing=thing,
-                quotes=quotes, of=len(traces),
-            )  # fmt: skip
-
-
-def _done_anyway(verb: str, asked: Sequence[str], traces: list[CountedSession]) -> bool:
-    """Whether an act was done unasked in more sessions than it was asked for in: then the user
-    does not mind."""
-    wanted = _DONE_BY.get(verb, set())
-    did = {t.id for t in traces if any(done.key in wanted for done in t.done)}
-    return len(did - set(asked)) > len(asked)
-
-
-_SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
-_TENTH, _MOSTLY = 10, 2 / 3
-# What every task is about: two of these together say what was to be done, and not how.
-_TASKS = frozenset(content_words(
-    "add change check ci code continue create detail error explore fail failing file find finding"
-    " fix implement investigate issue learn left look pick plan problem project read remove review"
-    " run start task test update where work"
-))  # fmt: skip
-
-
-def _repeated(
-    project: str, traces: list[CountedSession], known: Sequence[RequestFinding]
-) -> Iterator[RequestFinding]:
-    """What the user came back to: two telling words that mostly stand together, in sentences of a
-    tenth of the sessions. Words of the project's own files say what is built, and not how."""
-    told = {quote.text.casefold() for finding in known for quote in finding.quotes}
-    told |= {wish.text.casefold() for trace in traces for wish in trace.wishes}
-    paths = {path for trace in traces for path in (*trace.changes.edited, project)}
-    own = {word for path in paths for word in content_words(_SPLIT.sub(" ", path))}
-    said: list[tuple[Quote, frozenset[str]]] = []
-    traces = [trace for trace in traces if trace.spoken]
-    for trace in traces:
-        for turn, sentence, words in trace.asked:
-            text = clean(sentence)
-            if text.casefold() in told:
-                continue
-            told |= {text.casefold()} if turn == 0 else set()  # sent anew
-            telling = frozenset(word for word in words if not re.search(r"[/.]", word))  # no files
-            said.append((Quote(text, trace.id, turn), telling))
-    enough = max(_LEAST_ACTS, len(traces) // _TENTH)
-    by_word: dict[str, set[str]] = {}
-    for quote, words in said:
-        for word in words:
-            by_word.setdefault(word, set()).add(quote.session)
-    usual = {word for word, seen in by_word.items() if len(seen) >= enough} - own
-    together: dict[tuple[str, str], list[Quote]] = {}
-    for quote, words in said:  # of rarer words there is no pair that stands in enough sessions
-        for pair in combinations(sorted(words & usual), 2):
-            together.setdefault(pair, []).append(quote)
-    taken: set[str] = set()
-    often = {pair: len(_sessions(quotes)) for pair, quotes in together.items()}
-    for pair in sorted(together, key=lambda words: (-often[words], words)):
-        left = tuple(quote for quote in together[pair] if quote.text not in taken)
-        mostly = often[pair] >= _MOSTLY * min(len(by_word[word]) for word in pair)
-        begins = all(quote.turn == 0 for quote in left)  # how sessions are begun
-        tells = mostly and not begins and not _TASKS.issuperset(pair)
-        if tells and len(_sessions(left)) >= enough:
-            taken |= {quote.text for quote in left}
-            yield RequestFinding(
-                project=project, sessions=_sessions(left), verb="", thing="", quotes=left,
-                of=len(traces),
-            )  # fmt: skip
-
-
-def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(quote.session for quote in quotes))
-
-
 # Checks, and what fails.
 
 EVERYBODYS_CHECKS = re.compile(
@@ -400,30 +159,48 @@ EVERYBODYS_CHECKS = re.compile(
 """What any agent tries first."""
 
 
+_OF_THE_FORGE = ("gh ", "glab ", "mcp__")
+"""What runs elsewhere is looked at after the work, and checks nothing before it."""
+
+
+def _only_commands(project: str, others: Sequence[Rate]) -> list[ChecksFinding]:
+    """The commands of a project of whose checks there is nothing to tell."""
+    sessions = dict.fromkeys(session for rate in others for session in rate.sessions)
+    if not project or max((len(rate.sessions) for rate in others), default=0) <= FEWEST:
+        return []
+    return [ChecksFinding(project=project, sessions=tuple(sessions), rates=())]
+
+
 def _checks(
     project: str, rates: dict[str, Rate], runs: Sequence[CountedRun], failing: Sequence[Trouble]
-) -> Iterator[ChecksFinding]:
+) -> list[ChecksFinding]:
     """The checks of a project, where there is more to say than any agent would try first."""
-    own = [r for r in rates.values() if r.work and len(r.sessions) >= FEWEST and r.worked]
-    usual = _usual(own)
+    own = [
+        rate
+        for rate in rates.values()
+        if rate.work and len(rate.sessions) >= FEWEST
+        and not rate.purpose.startswith(_OF_THE_FORGE)
+    ]  # fmt: skip
+    usual = _usual(own, runs if project else ())  # what is not a project's own may be the work
     if not usual:
-        return
+        return []
     near = tuple(t for t in failing if t.work or t.program in {r.purpose.split()[0] for r in usual})
     rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
     known = all(EVERYBODYS_CHECKS.fullmatch(rate.purpose) for rate in usual)
     if known and not near and not rules:
-        return
-    sessions = dict.fromkeys(session for rate in usual for session in rate.sessions)
-    yield ChecksFinding(
-        project=project, sessions=tuple(sessions), rates=tuple(usual), rules=rules, troubles=near
+        return []
+    sessions = tuple(dict.fromkeys(session for rate in usual for session in rate.sessions))
+    checks = ChecksFinding(
+        project=project, sessions=sessions, rates=tuple(usual), rules=rules, troubles=near
     )
+    return [checks]
 
 
 _COMPANION = re.compile(
     r"\.(?:md|mdx|rst|txt|ya?ml|toml|json|lock)$|CHANGELOG|VERSION", re.IGNORECASE
 )
 _OFTEN = 3
-"""A file that is changed in one of so many sessions belongs to much work."""
+"""A file that is changed in one of so many sessions, and in as many, belongs to much work."""
 
 
 def _with_habits(
@@ -439,7 +216,7 @@ def _with_habits(
         own = trace.changes.edited
         changing += bool(own)
         changed.update(path for path in own if _COMPANION.search(path))
-    enough = max(_LEAST_ACTS, changing // _OFTEN)
+    enough = max(_OFTEN, changing // _OFTEN)
     companions = tuple((path, n) for path, n in changed.most_common(3) if n >= enough)
     return msgspec.structs.replace(
         found,
@@ -463,13 +240,28 @@ def _habits(project: str, changes: list[SessionChanges]) -> Iterator[HabitsFindi
 
 _ORDER = ("format", "lint", "types", "build", "test", "check")
 _SHARE = 5
+_FIND_FAULT = ("format", "lint", "types", "check")
 
 
-def _usual(rates: list[Rate]) -> list[Rate]:
-    """The checks that are run often enough to be the project's own, in the order of their use."""
-    most = max((len(rate.sessions) for rate in rates), default=0)
-    kept = [r for r in rates if len(r.sessions) * _SHARE >= most and r.worked * 3 >= r.runs]
+def _usual(rates: list[Rate], runs: Sequence[CountedRun]) -> list[Rate]:
+    """The checks that are run often enough to be the project's own, in the order of their use.
+
+    What mostly fails is one too where it finds fault with the code, and nothing else that does the
+    same works.
+    """
+    most = max((len(rate.sessions) for rate in rates if rate.worked), default=0)
+    often = [rate for rate in rates if len(rate.sessions) * _SHARE >= most]
+    kept = [rate for rate in often if rate.worked and rate.worked * 3 >= rate.runs]
+    served = {rate.work for rate in kept}
+    kept += [r for r in often if r.work not in served and r not in kept and _objects(r, runs)]
     return sorted(kept, key=lambda r: (_ORDER.index(r.work or "check"), -len(r.sessions)))
+
+
+def _objects(rate: Rate, runs: Sequence[CountedRun]) -> bool:
+    """Whether a check fails for what it finds in the code, and not for how it is called."""
+    failed = [run for run in runs if run.purpose == rate.purpose and run.outcome.failed]
+    found = [run for run in failed if run.rules or not CALLED_WRONGLY.search(run.error)]
+    return rate.work in _FIND_FAULT and 2 * len(found) > len(failed)
 
 
 def _other_troubles(
@@ -532,13 +324,13 @@ def _procedures(
     told: set[tuple[str, str]] = set()
     for goal, led in goals.items():
         steps = _steps_around(goal, led) if len(led) >= FEWEST else ()
-        telling = [step for step in steps if step.key not in KNOWN_TO_ALL]
+        telling = [step for step in steps if step.key != goal and _is_telling(step)]
         if all((session, goal) in told for session in led):
             continue  # it is a step of another procedure
         tool = any(way[at].tool for way, at in led.values())
         if tool and project and len(led) < _MANY_LED and not _SHARED_WORK.search(goal):
             continue  # how the agent works, perhaps
-        if len(steps) >= _SHORTEST and len(telling) >= FEWEST:
+        if len(steps) >= _SHORTEST and len(telling) >= (1 if len(led) > FEWEST else FEWEST):
             told |= {(session, step.key) for session in led for step in steps if step.key != goal}
             own = tuple(t for t in failing if t.program == goal)
             yield ProcedureFinding(
@@ -549,6 +341,11 @@ def _procedures(
                 tool=tool,
                 troubles=own,
             )
+
+
+def _is_telling(step: Step) -> bool:
+    """Whether a step is none that everybody knows, and no check, which is told with the checks."""
+    return step.key not in KNOWN_TO_ALL and work_class(step.key) is None
 
 
 def _steps_around(goal: str, led: dict[str, tuple[Sequence[Done], int]]) -> tuple[Step, ...]:
@@ -565,7 +362,7 @@ def _steps_around(goal: str, led: dict[str, tuple[Sequence[Done], int]]) -> tupl
     order = sorted(kept, key=lambda key: sum(at for at, _ in kept[key]) / len(kept[key]))
     middle = order.index(goal)
     return tuple(
-        Step(_common_form([form for _, form in kept[key]]), len(kept[key]), key)
+        Step(_common_form(key, [form for _, form in kept[key]]), len(kept[key]), key)
         for key in order[max(0, middle - _MOST_STEPS) : middle + _AFTER]
     )
 
@@ -592,7 +389,10 @@ _LASTING = re.compile(
 )  # fmt: skip
 
 
-def _common_form(forms: list[str]) -> str:
+def _common_form(key: str, forms: list[str]) -> str:
     """One form for several: the one that most have, with what differs as a variable."""
     common, count = Counter(forms).most_common(1)[0]
-    return common if count > 1 or len(forms) == 1 else abstracted(forms)
+    if 2 * count > len(forms):
+        return common
+    alike = len({len(form.split()) for form in forms}) == 1
+    return abstracted(forms) if alike else usual_form(key, forms)

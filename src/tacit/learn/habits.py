@@ -7,6 +7,7 @@ failures and procedures are `findings.py`'s and `rates.py`'s.
 """
 
 import os
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,12 +18,12 @@ import msgspec
 
 from tacit.base.secrets import clean
 from tacit.learn.rates import FEWEST, Rate
-from tacit.traces.command_purposes import joined_commands, purpose_of
+from tacit.traces.command_purposes import is_everybodys, joined_commands, purpose_of
 from tacit.traces.observations import paths_of
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import ToolCall, Trace
-from tacit.traces.wishes import typed
+from tacit.traces.wishes import telling_words, typed
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -57,6 +58,8 @@ class Messages(msgspec.Struct, frozen=True):
     count: int
     of: int
     sessions: tuple[str, ...]
+    parts: tuple[str, ...] = ()
+    """What stands in brackets behind it most, where most have brackets."""
 
 
 class SessionChanges(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -87,13 +90,20 @@ _MOSTLY = 3 / 4
 
 def edited_files(trace: Trace) -> set[str]:
     """The files of the project that a session changed, by their paths within it."""
-    base = trace.project.rstrip("/") + "/"
-    found: set[str] = set()
-    for call in trace.each_call():
-        if call.kind in ("write", "edit") and call.finished and not call.failed:
-            inside = (path for path in paths_of(call) if trace.project and path.startswith(base))
-            found |= {os.path.relpath(path, trace.project) for path in inside}
-    return found
+    calls = (call for call in trace.each_call() if call.kind in ("write", "edit"))
+    done = (call for call in calls if call.finished and not call.failed and trace.project)
+    return {_within(path, trace.project) for call in done for path in paths_of(call)} - {""}
+
+
+def _within(path: str, project: str) -> str:
+    """`path` as seen from the project, on whatever system that was; empty where it lies outside."""
+    if "\\" in project:
+        path, project = path.replace("\\", "/"), project.replace("\\", "/")
+    base = project.rstrip("/") + "/"
+    if path.startswith(base):
+        path = path[len(base) :]
+    path = posixpath.normpath(path)
+    return "" if re.match(r"/|[A-Za-z]:|\.\.(?:/|$)", path) else path
 
 
 # Files that go together.
@@ -124,7 +134,7 @@ def pairs(sessions: Iterable[SessionChanges]) -> tuple[Pair, ...]:
         rarer, commoner = sorted((len(by_file[one]), len(by_file[other])))
         told = alike and other in named
         enough = (told or len(shown) > FEWEST) and len(shown) >= _MOSTLY * rarer
-        always = len(shown) >= _MOSTLY * commoner
+        always = len(shown) > FEWEST + 1 and len(shown) >= _MOSTLY * commoner
         if enough and (alike or always):
             partners.update(() if alike else pair)
             if alike or not _same_subject(one, other):
@@ -183,6 +193,7 @@ _STATUS = re.compile(
     re.MULTILINE,
 )
 _UNTRACKED = re.compile(r"^Untracked files:\n(?:\s+\(use .*\n)?((?:\t.+\n?)+)", re.MULTILINE)
+_NUMBER = re.compile(r"\d+(?:[-_:T.]\d+)*")
 _EVERYTHING = {".", "-A", "--all", "-u", "--update", ":/", "*"}
 
 
@@ -195,10 +206,13 @@ def left_out(sessions: Iterable[SessionChanges]) -> tuple[LeftOut, ...]:
             added |= staged
             for path in pending - staged if staged else ():
                 left.setdefault(path, {})[one_session.session] = None
+    left = {path: own for path, own in left.items() if not any(_covers(n, path) for n in added)}
+    alike = Counter(_NUMBER.sub("…", path) for path in left)
+    for path in list(left):  # of many that differ in a day or a number, one
+        if alike[one := _NUMBER.sub("…", path)] > FEWEST:
+            left.setdefault(one, {}).update(left.pop(path))
     found = [
-        LeftOut(clean(path), tuple(shown))
-        for path, shown in left.items()
-        if len(shown) >= FEWEST and not any(_covers(name, path) for name in added)
+        LeftOut(clean(path), tuple(shown)) for path, shown in left.items() if len(shown) >= FEWEST
     ]
     return tuple(sorted(found, key=lambda one: (-len(one.sessions), one.path))[:_MOST])
 
@@ -259,6 +273,8 @@ _SHAPES = (
         r"(:[a-z_]+:|[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?) ?\S"
     )),
 )  # fmt: skip
+_SCOPE = re.compile(r"^[a-z]{2,10}\(([\w./-]{1,30})\)!?: ")
+_TYPES = {"build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "style", "test"}
 _FEWEST_COMMITS = 5
 _HEREDOC = re.compile(r"\$\(cat <<-?\s*[\"']?(\w+)[\"']?\n\s*(.+)")
 
@@ -279,7 +295,11 @@ def messages(changes: Iterable[SessionChanges]) -> Messages | None:
             continue
         kinds = tuple(kind for kind, _ in Counter(kind for kind, _, _ in own).most_common(_MOST))
         example = clean(min((subject for _, subject, _ in own), key=len))
-        return Messages(shape, kinds, example, len(own), len(subjects), sessions)
+        said = shape if kinds[0] in _TYPES else shape.replace("type", "part")
+        scopes = [scope for _, subject, _ in own for scope in _SCOPE.findall(subject)]
+        parts = tuple(scope for scope, _ in Counter(scopes).most_common(_MOST))
+        parts = parts if 2 * len(scopes) > len(own) else ()
+        return Messages(said, kinds, example, len(own), len(subjects), sessions, parts)
     return None
 
 
@@ -298,19 +318,37 @@ def _subject(words: Sequence[str], command: str) -> str:
 
 _RUNNERS = re.compile(
     r"^(?:(?:npm|pnpm|yarn|bun|mise|poe|pdm|hatch|uv|rye|cargo|composer) run "
+    r"|(?:pnpm|yarn) (?!add|ci|create|dedupe|dev\b|dlx|exec|i\b|init|install|link|list|ls|outdated"
+    r"|remove|start\b|up|why)\S"
     r"|(?:make|just|task|deno task|rake|nx|turbo|invoke|tox|nox) \S"
     r"|(?:docker compose|docker-compose) (?:up|run|exec)\b|\S*\.sh\b|(?:bin|scripts?)/\S)"
 )  # fmt: skip
 
 
 def own_commands(rates: Iterable[Rate]) -> tuple[Rate, ...]:
-    """Tasks and scripts of the project, beside the checks, that worked in several sessions."""
-    own = [
-        rate
-        for rate in rates
-        if rate.work is None
-        and len(rate.sessions) >= FEWEST
-        and rate.worked >= FEWEST
-        and _RUNNERS.match(rate.purpose)
-    ]
-    return tuple(sorted(own, key=lambda rate: -len(rate.sessions))[:_MOST])
+    """Tasks, scripts and programs of the project, beside the checks, that worked in several
+    sessions."""
+    others = [rate for rate in rates if rate.work is None and len(rate.sessions) >= FEWEST]
+    own = [rate for rate in others if rate.worked >= FEWEST and _RUNNERS.match(rate.purpose)]
+    found = sorted([*own, *_own_programs(others)], key=lambda rate: -len(rate.sessions))
+    return tuple(found[:_MOST])
+
+
+_NAME = re.compile(r"[a-z][a-z0-9._-]*(?: [a-z][a-z0-9:_-]*)+")
+
+
+def _own_programs(rates: Iterable[Rate]) -> Iterator[Rate]:
+    """Programs that not everybody has, such as one for tickets, with what they are told to do."""
+    by_program: dict[str, list[Rate]] = {}
+    for rate in rates:
+        program, _, told = rate.purpose.partition(" ")
+        plain = _NAME.fullmatch(rate.purpose) and len(telling_words(rate.purpose)) > 1  # no prose
+        if told and plain and rate.worked and not is_everybodys(program):
+            by_program.setdefault(program, []).append(rate)
+    for program, own in by_program.items():
+        sessions = tuple(dict.fromkeys(session for rate in own for session in rate.sessions))
+        if len(own) >= FEWEST and len(sessions) > FEWEST:
+            often = sorted(own, key=lambda rate: -len(rate.sessions))[: _MOST + 1]
+            told = "|".join(sorted(rate.purpose.partition(" ")[2] for rate in often))
+            runs, failed = sum(rate.runs for rate in own), sum(rate.failed for rate in own)
+            yield Rate(program, f"{program} {told}", runs, failed, sessions)

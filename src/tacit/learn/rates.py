@@ -84,7 +84,7 @@ class Rate(msgspec.Struct, frozen=True):
 
     purpose: str
     form: str
-    """The form that worked in most sessions."""
+    """The form that worked in most sessions, or that most have where it seldom works."""
     runs: int
     failed: int
     sessions: tuple[str, ...]
@@ -233,7 +233,7 @@ def _inside(path: str, project: str) -> bool:
 
 # Tools by which a host works its own agent, rather than the user's things.
 _OF_THE_HOST = re.compile(
-    r"^[A-Z][A-Za-z]*$|(?i:plan_?mode|^think|topic|^(?:submit|finish|done|exit|respond))"
+    r"^[A-Z][A-Za-z]*$|(?i:plan_?mode|^think|topic|subagent|(?:^|_)agent$|spawn|delegate|todo|^(?:submit|finish|done|exit|respond))"
 )
 
 
@@ -278,9 +278,10 @@ def _rate(purpose: str, runs: list[CountedRun]) -> Rate:
     says = next((line for line, count in said.most_common(1) if count >= FEWEST), "")
     says = "" if re.match(r"[✖✗✘×]", says) else says  # that line also counts what is wrong
     sessions = tuple(dict.fromkeys(run.session for run in runs))
+    telling = worked if len({run.session for run in worked}) >= FEWEST else runs
     return Rate(
         purpose,
-        usual_form(purpose, [form for form, _ in {(run.form, run.session): 0 for run in worked}]),
+        usual_form(purpose, [form for form, _ in {(run.form, run.session): 0 for run in telling}]),
         len(runs),
         len(runs) - len(worked),
         sessions,
@@ -332,8 +333,8 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
     groups: dict[tuple[str, str], list[CountedRun]] = {}
     present = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
     for run in runs:
-        if run.outcome.state != "failed":
-            continue
+        if run.outcome.state != "failed" or run.rules:
+            continue  # what names rules was called well, and found fault with the code
         another_form = run.by_form and run.work in (None, "build")
         about_the_call = CALLED_WRONGLY.search(run.error) or another_form
         if run.tool or about_the_call or _fails_always(run.purpose, rates):

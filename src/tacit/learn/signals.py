@@ -12,14 +12,8 @@ import msgspec
 
 from tacit.base.display import counted, one_line, shorten
 from tacit.base.secrets import clean
-from tacit.learn.findings import (
-    ChecksFinding,
-    Finding,
-    ProcedureFinding,
-    RefusalFinding,
-    RequestFinding,
-    TroubleFinding,
-)
+from tacit.learn.demands import Finding, RefusalFinding, RequestFinding
+from tacit.learn.findings import ChecksFinding, ProcedureFinding, TroubleFinding
 from tacit.traces import observations
 from tacit.traces.command_purposes import purpose
 from tacit.traces.outcomes import call_outcome, purpose_outcomes

@@ -165,7 +165,8 @@ class Assembler:
         and version.
         """
         for name, value in facts.items():
-            if value and (not self._facts[name] or name in ("model", "version")):
+            known = self._facts[name]
+            if value and value != known and (not known or name in ("model", "version")):
                 self._facts[name] = value[:4000]
                 if name == "project":
                     self._facts[name] = repository_folder(value[:4000])

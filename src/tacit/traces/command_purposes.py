@@ -248,7 +248,7 @@ _WITH_SUBCOMMANDS = {
     "dotnet": set(), "manage.py": set(), "systemctl": set(), "apt-get": set(),
 }  # fmt: skip
 _SAME = {"pip3": "pip", "docker-compose": "docker compose", "apt": "apt-get"}
-_TWO = {"run", "exec", "compose", "pr", "issue", "release", "workflow"}
+_TWO = {"run", "exec", "compose", "pr", "issue", "release", "workflow", "repo"}
 _TWO_WORDS = {"aws", "gcloud", "az"}
 _ASSIGN = late_pattern(r"\$?[A-Za-z_][A-Za-z0-9_]*\+?=")
 _WORD = late_pattern(r"[A-Za-z][A-Za-z0-9_:-]{0,39}")
@@ -260,15 +260,18 @@ WorkClass = Literal["test", "lint", "format", "types", "build", "check"]
 """What is done to be sure of one's work, under whatever program."""
 
 _CLASS_WORDS: dict[WorkClass, tuple[str, ...]] = {
-    "types": ("type-?checks?", "types", "tsc", "vue-tsc", "mypy", "pyright", "pyre", "sorbet"),
+    "types": (
+        "type-?checks?", "types", "tsc", "tsgo", "vue-tsc", "svelte-check", "mypy", "pyright",
+        "pyre", "sorbet",
+    ),
     "lint": (
         "lint", "linter", "linting", "eslint", "flake8", "pylint", "ruff check", "clippy", "vet",
         "shellcheck", "rubocop", "golangci-lint", "biome", "stylelint", "ktlint", "oxlint",
-        "hadolint", "swiftlint",
+        "hadolint", "swiftlint", "analy[sz]e", "credo", "ultracite",
     ),
     "format": (
         "fmt", "format", "prettier", "black", "gofmt", "ruff format", "rustfmt", "isort",
-        "clang-format",
+        "clang-format", "oxfmt", "dprint",
     ),
     "test": (
         "tests?", "pytest", "jest", "vitest", "rspec", "mocha", "tox", "nox", "ctest", "phpunit",
@@ -308,6 +311,12 @@ def purposes(command: str, depth: int = 0) -> list[str]:
 
 def purpose_of(words: Iterable[str], depth: int = 0) -> str:
     """The purpose of one simple command."""
+    return _purpose_of(tuple(words), depth)
+
+
+@lru_cache(maxsize=1024)
+def _purpose_of(words: tuple[str, ...], depth: int) -> str:
+    """The same; agents type the same commands again, and each is asked about in several places."""
     return _name(_unwrapped(list(words)), depth)
 
 
@@ -399,6 +408,11 @@ def _subcommands(program: str, rest: list[str]) -> list[str]:
         if program in _WITH_SUBCOMMANDS and words[-1] == "compose":
             rest = _options(rest, _WITH_SUBCOMMANDS[program])
     return words
+
+
+def is_everybodys(program: str) -> bool:
+    """Whether a program is one that most developers have, by whatever it is told to do."""
+    return program in {*_WITH_SUBCOMMANDS, *_SAME, *_RUNNERS, "tmux", "brew"}
 
 
 def slug(name: str) -> str:

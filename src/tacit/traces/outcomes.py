@@ -227,7 +227,8 @@ class _Shell:
             result = f"{result[:_LOOKED_AT]}\n{result[-_LOOKED_AT:]}"
         self.output = result
         self.purposes = [purpose_of(part.words) for part in self.parts]
-        told = _OWN_EXIT.search(result[-200:]) if re.search(r"\$\?|PIPESTATUS", command) else None
+        asked = "$?" in command or "PIPESTATUS" in command
+        told = _OWN_EXIT.search(result[-200:]) if asked else None
         self.told = int(told[1]) if told else None
         """The code that the command itself printed of what it ran."""
 
@@ -379,17 +380,19 @@ _PRAISE = late_pattern(
     r"|the )?(?:pr|pull request)|open a pr)\b",
     re.IGNORECASE,
 )
-_COMPLAINT = late_pattern(
-    r"\b(?:still|doesn['’]?t|does not|didn['’]?t|isn['’]?t|not)\s+(?:\w+\s+){0,2}(?:work|working"
-    r"|fixed|there|right|correct|pass)\w*\b"
-    r"|\b(?:still|checks?|tests?|ci|build)\s+(?:still\s+)?(?:fail|broken|wrong|red)\w*|^\W*(?:no"
-    r"|nope|wrong)\b(?!\s+(?:problem|worries))"
-    r"|\bi(?:['’]ve)?\s+(?:\w+\s+){0,6}?(?:get|got|see|have)\s+(?:an?|the|th(?:is|at|ese))\s+"
-    r"(?:\w+\s+){0,2}(?:error|issue|bug|problem|log)s?\b"
-    r"|不对|错了|还是不行|違う|nein"
-    r"|falsch",
-    re.IGNORECASE,
-)
+# Each with words of which one stands in whatever it fits, in a text of plain letters.
+_COMPLAINTS = (
+    (("no", "wrong"), late_pattern(r"^\W*(?:no|nope|wrong)\b(?!\s+(?:problem|worries))", re.I)),
+    (("work", "fixed", "there", "right", "correct", "pass"), late_pattern(
+        r"\b(?:still|doesn['’]?t|does not|didn['’]?t|isn['’]?t|not)\s+(?:\w+\s+){0,2}(?:work"
+        r"|working|fixed|there|right|correct|pass)\w*\b", re.I)),
+    (("fail", "broken", "wrong", "red"), late_pattern(
+        r"\b(?:still|checks?|tests?|ci|build)\s+(?:still\s+)?(?:fail|broken|wrong|red)\w*", re.I)),
+    (("error", "issue", "bug", "problem", "log"), late_pattern(
+        r"\bi(?:['’]ve)?\s+(?:\w+\s+){0,6}?(?:get|got|see|have)\s+(?:an?|the|th(?:is|at|ese))\s+"
+        r"(?:\w+\s+){0,2}(?:error|issue|bug|problem|log)s?\b", re.I)),
+    (("nein", "falsch"), late_pattern(r"不对|错了|还是不行|違う|nein|falsch", re.I)),
+)  # fmt: skip
 _THEN_SHIP = late_pattern(r"(?:^|\band|\bthen|,|\.)\s+(?:commit|push|merge)\b[^?]*$", re.IGNORECASE)
 _SHORT_ORDER = 80
 """Characters up to which a prompt that ends in an order to ship asks for little else."""
@@ -427,11 +430,11 @@ def task_outcome(turn: Turn) -> TaskOutcome:
         if call.kind in ("write", "edit") and not call.failed:
             changed = True
             last = {key: found for key, found in last.items() if found.failed}
-        end = _stopped(call)
+        end, command = _stopped(call), command_of(call)
         stopped = end is not None and end.state in ("cancelled", "unfinished")
-        if _NO_HOOK.search(command_of(call)) and "no-verify" not in turn.prompt:
-            forced = True  # what the hook had said stands
-        if (ci := _ci(call)) and any(_SHIPS.match(key) for key in last):
+        if "--no-verify" in command and _NO_HOOK.search(command):
+            forced |= "no-verify" not in turn.prompt  # what the hook had said stands
+        if (ci := _ci(call, command)) and any(_SHIPS.match(key) for key in last):
             last["ci"] = ci
         for name, outcome in _purposes(call, end):
             key = work_class(name) or (name if _SHIPS.match(name) else "format")
@@ -450,9 +453,9 @@ def task_outcome(turn: Turn) -> TaskOutcome:
     )
 
 
-def _ci(call: ToolCall) -> Outcome | None:
+def _ci(call: ToolCall, command: str) -> Outcome | None:
     """How a run of the forge's checks ended, where a call asked for it."""
-    if not _CI_READ.search(command_of(call)):
+    if "gh " not in command or not _CI_READ.search(command):
         return None
     if found := _CI_FAILED.search(call.result):
         return Outcome("failed", "output", _line(call.result[found.start() :]))
@@ -478,8 +481,11 @@ def _proves(key: str, prompt: str) -> bool:
 
 def _said_of_before(prompt: str) -> Outcome:
     start = prompt.strip()[:300]
-    if _COMPLAINT.search(start):
-        return Outcome("failed", "user", _line(start))
+    lower = start.lower() if start.isascii() else ""
+    for words, complaint in _COMPLAINTS:
+        may_fit = not lower or any(word in lower for word in words)
+        if may_fit and complaint.search(start):
+            return Outcome("failed", "user", _line(start))
     pleased = _PRAISE.match(start) or (len(start) <= _SHORT_ORDER and _THEN_SHIP.search(start))
     return Outcome("worked", "user", _line(start)) if pleased else Outcome()
 

@@ -8,13 +8,16 @@ session is being written, and kept nowhere.
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from tacit.traces.trace import Turn
 
-Redact = Callable[[str], tuple[str, Mapping[str, int]]]
+if TYPE_CHECKING:
+    from tacit.base.secrets import Signs
+
+Redact = Callable[..., tuple[str, Mapping[str, int]]]
 """A text without its secrets, and how many were taken out, by rule."""
 Rules = Callable[[dict[str, str]], Redact]
 """The redaction that writes each value that it takes out, and its rule, into what it is given."""
@@ -26,6 +29,8 @@ VERSION = 2
 are then redacted again."""
 MAX_KNOWN = 64
 """So many values are looked for in the rest of a session; more are no person's passwords."""
+_LONG = 10_000
+"""Characters of a turn that holds signs of some secret nearly always: its steps are looked at."""
 _SHORT = 100
 """Characters of a text that is remembered for having no secret in it."""
 
@@ -55,9 +60,12 @@ class Known:
 
     def __call__(self, text: str) -> tuple[str, Mapping[str, int]]:
         """`text` without secrets, nor the values that are known so far."""
+        return self._without(text, self._redact)
+
+    def _without(self, text: str, redact: Redact) -> tuple[str, Mapping[str, int]]:
         if text in self._harmless:  # the name of a tool, of a folder: said again and again
             return self._strike(text)
-        made, counts = self._redact(text)
+        made, counts = redact(text)
         if counts:
             self._remember_found()
         elif len(text) <= _SHORT and made == text:
@@ -65,11 +73,22 @@ class Known:
         made, more = self._strike(made)
         return made, sum_counts(counts, more) if more else counts
 
-    def may_hold(self, text: str) -> bool:
-        """Whether something might be taken out of `text`, or of some of its words."""
+    def for_part(self, part: object, among: "Signs | None" = None) -> "_ForPart | None":
+        """The redaction of the texts in `part`; None where nothing could be taken out of them.
+
+        One look at all of them tells by what any of them may hold a secret; `among` is what one
+        at more than this has told.
+        """
         from tacit.base import secrets
 
-        return not self._own or bool(self._values) or secrets.may_hold(text)
+        text = "".join(_add_texts(part, [])) if self._own else ""
+        if not self._own or (among is None and len(text) > _LONG and isinstance(part, Turn)):
+            return _ForPart(self, None, self._redact)
+        signs = secrets.signs_in(text, among)
+        if signs is None and not self._values:
+            return None
+        signs = signs or secrets.NO_SIGNS
+        return _ForPart(self, signs, partial(self._redact, among=signs))
 
     def redacted_turn(self, turn: Turn) -> tuple[Turn, dict[str, int]]:
         """`turn` without secrets, whatever the order in which it tells and repeats them."""
@@ -113,6 +132,38 @@ class Known:
         return text, counts
 
 
+class _ForPart:
+    """The redaction of one session for a part of it."""
+
+    def __init__(self, known: Known, signs: "Signs | None", redact: Redact) -> None:
+        self._known, self._signs, self._redact = known, signs, redact
+
+    def __call__(self, text: str) -> tuple[str, Mapping[str, int]]:
+        return self._known._without(text, self._redact)
+
+    def for_part(self, part: object) -> "_ForPart | None":
+        """The redaction for a part of this one."""
+        return self._known.for_part(part, self._signs)
+
+
+def _add_texts(data: object, texts: list[str]) -> list[str]:
+    """`texts`, with all those in `data`, a line each, behind the name that it has."""
+    if isinstance(data, str):
+        texts += (data, "\n")
+    elif isinstance(data, list | tuple):
+        for part in data:
+            _add_texts(part, texts)
+    elif isinstance(data, dict | msgspec.Struct):
+        named = data if isinstance(data, dict) else msgspec.structs.asdict(data)
+        for name, part in named.items():
+            if isinstance(part, str):
+                texts += (str(name), "=", part, "\n")
+            elif part:
+                texts += (str(name), "\n")
+                _add_texts(part, texts)
+    return texts
+
+
 def _is_odd(value: str) -> bool:
     """Whether a value would hardly stand anywhere by chance: no word, no number, no path."""
     from tacit.base.placeholders import is_path
@@ -141,35 +192,21 @@ def redacted(
 ) -> tuple[S, dict[str, int]]:
     """`value` with all its texts redacted but those of the fields in `keep`."""
     counts: dict[str, int] = {}
+    for_value = redact.for_part(value) if isinstance(redact, Known) else redact
+    if for_value is None:
+        return value, counts
     plain = msgspec.to_builtins(value, builtin_types=(datetime,))  # no secret is a moment
     made = {
-        name: redacted_data(part, redact, counts) if name not in keep and part else part
+        name: redacted_data(part, for_value, counts) if name not in keep and part else part
         for name, part in plain.items()
     }
     return value if made == plain else msgspec.convert(made, type(value)), counts
 
 
-def _add_texts(data: Any, texts: list[str]) -> list[str]:
-    """`texts`, with all those of plain data, each with the name that it has."""
-    if isinstance(data, str):
-        texts.append(data)
-    elif isinstance(data, list | tuple):
-        for part in data:
-            _add_texts(part, texts)
-    elif isinstance(data, dict):
-        for key, part in data.items():
-            if isinstance(part, str):
-                texts.append(f"{key}={part}")
-            else:
-                texts.append(str(key))
-                _add_texts(part, texts)
-    return texts
-
-
 def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = None) -> Any:
     """Plain data with all its texts redacted, at any depth; `counts` is added to."""
 
-    def clean(text: str) -> str:
+    def clean(text: str, redact: Redact) -> str:
         if len(text) < 6:  # no secret is that short
             return text
         made, found = redact(text)
@@ -178,29 +215,33 @@ def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = Non
                 counts[rule] = counts.get(rule, 0) + times
         return made
 
-    def entry(key: str, part: Any) -> Any:
+    def entry(key: str, part: Any, redact: Redact) -> Any:
         # `{"password": "…"}`: the name tells what the value alone does not.
         if isinstance(part, str) and len(part) < 400 and not part.isspace():
             prefix = f"{key}="
-            made = clean(prefix + part)
+            made = clean(prefix + part, redact)
             if made.startswith(prefix):
                 return made[len(prefix) :]
-        return walk(part)
+        return walk(part, redact)
 
-    def walk(part: Any) -> Any:
+    def walk(part: Any, redact: Redact) -> Any:
         if isinstance(part, str):
-            return clean(part)
+            return clean(part, redact)
         if isinstance(part, dict):
-            return {named(str(key)): entry(str(key), inner) for key, inner in part.items()}
+            return {
+                named(str(key), redact): entry(str(key), inner, redact)
+                for key, inner in part.items()
+            }
         if isinstance(part, list | tuple):
-            return type(part)([inner if is_harmless(inner) else walk(inner) for inner in part])
+            return type(part)([in_list(inner, redact) for inner in part])
         return part
 
-    def is_harmless(part: Any) -> bool:
-        """Whether one look at all texts of `part` shows that there is nothing to take out."""
-        return isinstance(redact, Known) and not redact.may_hold("\n".join(_add_texts(part, [])))
+    def in_list(part: Any, redact: Redact) -> Any:
+        for_part = redact.for_part(part) if isinstance(redact, Known | _ForPart) else redact
+        return part if for_part is None else walk(part, for_part)
 
-    def named(key: str) -> str:
-        return key if len(key) < 20 and key.isidentifier() else clean(key)  # no secret is a name
+    def named(key: str, redact: Redact) -> str:
+        # No secret is a name.
+        return key if len(key) < 20 and key.isidentifier() else clean(key, redact)
 
-    return walk(data)
+    return walk(data, redact)

@@ -12,7 +12,7 @@ import hashlib
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -21,9 +21,10 @@ import msgspec
 from tacit.base.patterns import late_pattern
 from tacit.traces.assembler import READERS, Bookmark, Reading
 from tacit.traces.host import Source
-from tacit.traces.outcomes import TaskOutcome, session_outcome, task_outcome
+from tacit.traces.outcomes import TaskOutcome, call_outcome, session_outcome, task_outcome
 from tacit.traces.redaction import Known, Rules, redacted, sum_counts
-from tacit.traces.trace import Compaction, Head, Step, Subagent, Text, Told, ToolCall, Turn
+from tacit.traces.tool_calls import command_of
+from tacit.traces.trace import Head, Told, ToolCall, Turn, text_of_step
 
 MIGRATIONS = (
     """
@@ -133,6 +134,13 @@ MIGRATIONS = (
     CREATE TABLE given (session_id INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
       rules INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
     """,
+    # The words by which a call that failed is looked for; see `_call_rows`.
+    """
+    ALTER TABLE calls ADD COLUMN failed_words TEXT;
+    DROP INDEX calls_by_kind;
+    DROP INDEX turns_to_index;
+    CREATE INDEX turns_to_index ON turns (indexed) WHERE indexed < 3;
+    """,
 )
 
 SHORT_ID = 8
@@ -145,11 +153,12 @@ WIDE = (
     "\U00020000-\U0003134f"
 )  # fmt: skip
 WIDE_CHARACTER = late_pattern(f"([{WIDE}])")
-INDEXED = 2
+INDEXED = 3
 """The way in which a turn's texts are put into the full text, kept with each: to take a turn out of
 it, the same texts are needed again. In the first, results were cut and only the first level of
-what a tool was given was read."""
+what a tool was given was read; in the second, calls had no `failed_words`."""
 _MAX_RESULT = 6000
+_MAX_FAILED = 2000
 
 
 def spaced(text: str) -> str:
@@ -167,7 +176,7 @@ def indexed_texts(turn: Turn, way: int = INDEXED) -> tuple[str, str, str]:
     done: list[str] = []
     for step in turn.steps:
         if isinstance(step, ToolCall):
-            done.append(text_of_step(step) if way == INDEXED else _cut_text(step))
+            done.append(_cut_text(step) if way == 1 else text_of_step(step))
             asked += [step.reply] if step.reply else []
         elif isinstance(step, Told):
             done.append(step.text)
@@ -176,25 +185,21 @@ def indexed_texts(turn: Turn, way: int = INDEXED) -> tuple[str, str, str]:
     return spaced("\n".join(asked)), spaced("\n".join(said)), spaced("\n".join(done))
 
 
-def text_of_step(step: Step) -> str:
-    """All that a step says, does or prints, as a person would read it."""
-    match step:
-        case Text(text=text) | Told(text=text) | Compaction(summary=text):
-            return text
-        case Subagent(name=name, task=task):
-            return f"{name} {task}"
-        case ToolCall():
-            given = _texts_in(step.arguments)
-            return "\n".join((step.name, *given, step.error, step.result))
-    return ""
+def failed_text(call: ToolCall) -> str | None:
+    """The text of a call that failed, by which it is looked for; None where it did not fail."""
+    told = call.kind in ("shell", "other")  # of others, only the host says that they failed
+    if call.failed or (told and call_outcome(call).failed):
+        return (command_of(call) or text_of_step(call)).casefold()
+    return None
 
 
-def _texts_in(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts_in(part)
+def _call_rows(turn: int, calls: Iterable[ToolCall]) -> Iterator[tuple[object, ...]]:
+    """The rows of a turn's calls. Of one that failed the text is kept, unless it is long: then it
+    is empty, and the turn has to be asked."""
+    for place, call in enumerate(calls):
+        words = failed_text(call)
+        words = words if words is None or len(words) <= _MAX_FAILED else ""
+        yield turn, place, call.name, call.kind, call.failed, call.error, call.duration, words
 
 
 def _cut_text(call: ToolCall) -> str:
@@ -222,6 +227,11 @@ class Written(msgspec.Struct, frozen=True):
     """What was passed over in all of it, by reason."""
 
 
+_ADD_TURN = """
+  INSERT INTO turns (session_id, number, has_prompt, skills, redacted, body, outcome, indexed)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_CALL = "INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_TEXT = "INSERT INTO turns_text (rowid, prompt, said, done) VALUES (?, ?, ?, ?)"
 _DROP_TEXT = """
   INSERT INTO turns_text (turns_text, rowid, prompt, said, done) VALUES ('delete', ?, ?, ?, ?)
@@ -298,37 +308,13 @@ class SessionRows:
 
     def _insert(self, session: int, turn: Turn, counts: dict[str, int]) -> None:
         skills = tuple(dict.fromkeys(turn.skills))
-        row = self._connection.execute(
-            "INSERT INTO turns"
-            " (session_id, number, has_prompt, skills, redacted, body, outcome, indexed)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                session,
-                turn.number,
-                bool(turn.prompt),
-                _json_text(skills),
-                _json_text(counts),
-                _packed(turn),
-                _json_text(task_outcome(turn)),
-                INDEXED,
-            ),
-        ).lastrowid
+        values = (
+            session, turn.number, bool(turn.prompt), _json_text(skills), _json_text(counts),
+            _packed(turn), _json_text(task_outcome(turn)), INDEXED,
+        )  # fmt: skip
+        row = self._connection.execute(_ADD_TURN, values).lastrowid
         self._connection.execute(_ADD_TEXT, (row, *indexed_texts(turn)))
-        self._connection.executemany(
-            "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                (
-                    row,
-                    place,
-                    call.name,
-                    call.kind,
-                    call.failed,
-                    call.error,
-                    call.duration,
-                )
-                for place, call in enumerate(turn.calls)
-            ),
-        )
+        self._connection.executemany(f"INSERT {_CALL}", _call_rows(row or 0, turn.calls))
 
     def drop_turns(self, session: int, first: int, last: int = 2**62) -> None:
         """Take the turns from `first` to `last` out of the table and out of the full text."""
@@ -348,7 +334,7 @@ class SessionRows:
     def index_again(self, most: int) -> int:
         """Put turns that were indexed in an earlier way into the full text anew; how many."""
         rows = self._connection.execute(
-            "SELECT id, body, indexed FROM turns WHERE indexed < 2 LIMIT ?", (most,)
+            "SELECT id, body, indexed FROM turns WHERE indexed < 3 LIMIT ?", (most,)
         ).fetchall()
         for row in rows:
             turn = turn_of(row["body"])
@@ -356,6 +342,7 @@ class SessionRows:
             if before != now:
                 self._connection.execute(_DROP_TEXT, (row["id"], *before))
                 self._connection.execute(_ADD_TEXT, (row["id"], *now))
+            self._connection.executemany(f"REPLACE {_CALL}", _call_rows(row["id"], turn.calls))
             self._connection.execute(
                 "UPDATE turns SET indexed = ? WHERE id = ?", (INDEXED, row["id"])
             )

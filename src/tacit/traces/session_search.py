@@ -13,14 +13,13 @@ import sqlite3
 from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 
 import msgspec
 
 from tacit.traces.observations import paths_of
-from tacit.traces.outcomes import call_outcome
-from tacit.traces.session_rows import WIDE, WIDE_CHARACTER, spaced, text_of_step, turn_of
-from tacit.traces.tool_calls import command_of
-from tacit.traces.trace import ToolCall, Turn
+from tacit.traces.session_rows import WIDE, WIDE_CHARACTER, failed_text, spaced, turn_of
+from tacit.traces.trace import ToolCall, Turn, text_of_step
 
 _PIECE = re.compile(f"[{WIDE}]+|[^{WIDE}]+")
 _QUERY = re.compile(r'"([^"]+)"|(\S+)')
@@ -106,7 +105,8 @@ def match_query(query: str, *, beginnings: bool = True) -> str:
 def _full_text(sought: Sought, *, beginnings: bool) -> str:
     """What the full text is asked for; empty where there is nothing to ask for."""
     parts = [match_query(sought.words, beginnings=beginnings)]
-    for done in (match_query(sought.failed), match_query(f'"{sought.file}"')):
+    failed = match_query(sought.failed, beginnings=beginnings)
+    for done in (failed, match_query(f'"{sought.file}"')):
         parts += [f"{{done}} : ({done})"] if done else []
     return " AND ".join(f"({part})" for part in parts if part)
 
@@ -122,6 +122,13 @@ _CONDITIONS = {
     "project": "(project = :project OR (project > :project || '/' AND project < :project || '0'))",
     "skill": "skills != '[]' AND EXISTS (SELECT 1 FROM json_each(skills) WHERE value = :skill)",
 }
+# What an earlier version stored says of no call whether it failed, until it is indexed again.
+_FAILED = """
+  AND (EXISTS (SELECT 1 FROM calls
+      WHERE turn_id = turns_text.rowid AND failed_words IS NOT NULL AND (failed_words = ''
+        OR NOT EXISTS (SELECT 1 FROM json_each(:failed) WHERE NOT instr(failed_words, value))))
+    OR +turns_text.rowid IN (SELECT id FROM turns WHERE indexed < 3))
+"""
 _LATEST = """
   SELECT turns_text.rowid FROM turns_text WHERE turns_text MATCH :wanted {allowed}
   ORDER BY turns_text.rowid DESC LIMIT :most
@@ -143,8 +150,11 @@ def _hits(
 ) -> sqlite3.Cursor:
     """The turns that fit, the latest first; `most` of them."""
     conditions = " AND ".join(text for name, text in _CONDITIONS.items() if getattr(sought, name))
-    query = _LATEST.format(allowed=_ALLOWED.format(conditions=conditions) if conditions else "")
+    allowed = _ALLOWED.format(conditions=conditions) if conditions else ""
+    query = _LATEST.format(allowed=allowed + (_FAILED if sought.failed else ""))
     values = {name: getattr(sought, name) for name in ("host", "project", "skill")}
+    failed = [word.casefold() for word in words_of(sought.failed)]
+    values["failed"] = msgspec.json.encode(failed).decode()
     since = sought.since.timestamp() if sought.since else 0.0
     return connection.execute(query, {**values, "since": since, "wanted": wanted, "most": most})
 
@@ -162,14 +172,12 @@ def _best(connection: sqlite3.Connection, sought: Sought, limit: int, wanted: st
 
 
 def _latest(connection: sqlite3.Connection, sought: Sought, limit: int) -> list[Hit]:
-    """The full text knows the words of a turn; whether its call failed, only the turn does."""
-    wanted = _full_text(sought, beginnings=True)
-    if not wanted:
-        return []
+    """The full text knows the words of a turn; which of its calls is meant, only the turn does."""
     found: list[Hit] = []
-    for (row,) in _hits(connection, sought, wanted):
-        if (hit := _hit(connection, row, sought)) is not None:
-            found.append(hit)
+    for wanted in dict.fromkeys(_full_text(sought, beginnings=begun) for begun in (False, True)):
+        rows = _hits(connection, sought, wanted) if wanted else ()
+        meant = (hit for (row,) in rows if (hit := _hit(connection, row, sought)) is not None)
+        found = list(islice(meant, limit))
         if len(found) >= limit:
             break
     return found
@@ -203,9 +211,8 @@ def _is_meant(call: ToolCall, sought: Sought) -> bool:
         return False
     if not sought.failed:
         return True
-    given = (command_of(call) or text_of_step(call)).casefold()
-    held = all(word.casefold() in given for word in words_of(sought.failed))
-    return held and (call.failed or call_outcome(call).failed)
+    text = failed_text(call)
+    return text is not None and all(word.casefold() in text for word in words_of(sought.failed))
 
 
 def _ends_with(path: str, wanted: str) -> bool:

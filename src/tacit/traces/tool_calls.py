@@ -215,13 +215,20 @@ def skills_loaded(kind: Kind, arguments: dict[str, Any]) -> Iterator[str]:
                 return
     elif kind == "read":
         for value in arguments.values():
-            if isinstance(value, str) and len(value) < 4000 and (m := _SKILL_FILE.search(value)):
+            short = isinstance(value, str) and len(value) < 4000 and _names_skill(value)
+            if short and (m := _SKILL_FILE.search(value)):
                 yield m.group(1)
     elif kind == "shell":
         for key in ("command", "cmd", "input"):
-            for part in _COMMAND_END.split(values.text(arguments.get(key))[:4000]):
+            given = values.text(arguments.get(key))[:4000]
+            for part in _COMMAND_END.split(given) if _names_skill(given) else ():
                 if _SHOWS.match(part):
                     yield from _SKILL_FILE.findall(part)
+
+
+def _names_skill(text: str) -> bool:
+    """Whether a SKILL.md stands in a text at all."""
+    return "skill.md" in text.casefold()
 
 
 def skill_of_support_file(path: str) -> str:

@@ -56,6 +56,8 @@ class Usage(msgspec.Struct, frozen=True):
     def sum(parts: Iterable["Usage"]) -> "Usage":
         """All of `parts` together; the cost is of those whose cost is known."""
         parts = tuple(parts)
+        if len(parts) == 1:
+            return parts[0]
         costs = [part.cost for part in parts if part.cost is not None]
         return Usage(
             sum([part.input for part in parts]),
@@ -135,6 +137,27 @@ class Subagent(msgspec.Struct, frozen=True, tag="subagent"):
 
 
 Step = Text | ToolCall | Activation | Compaction | Subagent | Told
+
+
+def text_of_step(step: Step) -> str:
+    """All that a step says, does or prints, as a person would read it."""
+    match step:
+        case Text(text=text) | Told(text=text) | Compaction(summary=text):
+            return text
+        case Subagent(name=name, task=task):
+            return f"{name} {task}"
+        case ToolCall():
+            given = _texts_in(step.arguments)
+            return "\n".join((step.name, *given, step.error, step.result))
+    return ""
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(part)
 
 
 class Turn(msgspec.Struct, frozen=True):

@@ -97,7 +97,7 @@ def arguments(value: Any) -> dict[str, Any]:
 
 def cut_long(value: str) -> str:
     """`value` at the length that is kept. One that was cut before, as in an export, stays."""
-    if MAX_TEXT < len(value) <= MAX_TEXT + 100 and _CUT.search(value):
+    if len(value) <= MAX_TEXT or (len(value) <= MAX_TEXT + 100 and _CUT.search(value)):
         return value
     return shorten_middle(value, MAX_TEXT)
 
@@ -108,6 +108,8 @@ def trim_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
 
     def trimmed(value: Any, depth: int) -> Any:
         nonlocal cuts
+        if isinstance(value, str) and len(value) <= MAX_TEXT:  # as most are
+            return value
         if isinstance(value, dict | list | tuple) and depth >= _MAX_DEPTH:
             value = text(list(value) if isinstance(value, tuple) else value)
         if isinstance(value, dict):
@@ -167,7 +169,7 @@ def usage(
     counts = [count(tokens.get(name)) for name in names]
     if cached_in_input:
         counts[0] = max(0, counts[0] - counts[2])
-    return Usage(**dict(zip(Usage.__struct_fields__, counts, strict=False)), cost=amount(cost))
+    return Usage(*counts, cost=amount(cost))
 
 
 def when(value: Any) -> datetime | None:

@@ -1,14 +1,14 @@
-"""What the user wishes for, in their own words: rules that are to last, and requests.
+"""What the user wishes for, in their own words: rules that are to last.
 
 A rule is a sentence that says how work is to be done from now on (never, always, prefer, don't, we
 use, not X but Y, and the like in other languages), and that can be understood without what was on
-the screen. A request is a short command of the user's, as verb and object, so that the same one can
-be counted over sessions. What is bound to the moment ("for now", "this time") is neither. Only what
-the user typed is read: prompts, and what was typed in refusing a call; a long prompt is pasted.
+the screen. What is bound to the moment ("for now", "this time") is none. Only what the user typed
+is read: prompts, and what was typed in refusing a call; a long prompt is pasted. What they ask for
+in a few words is `requests.py`'s.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -25,6 +25,13 @@ _LONGEST, _SHORTEST = 340, 12
 _WHOLE = 240
 """A prompt up to this length is kept whole: what stands around a wish explains it."""
 _WORK = ("shell", "write", "edit")
+_FEW = 2
+
+
+Strength = Literal["rule", "correction", "manner", "product"]
+"""A `rule` says itself that it lasts; a `correction` was said against what had been done; a
+`manner` says how things are to be made; `product` says what is built, which is a task unless it is
+said again."""
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -33,18 +40,7 @@ class Wish(msgspec.Struct, frozen=True):
     turn: int
     text: str
     """The sentence, with as much before it as it needs to be understood."""
-    strength: Literal["rule", "correction", "manner"]
-    """A `rule` says itself that it lasts; a `correction` was said against what had been done; a
-    `manner` says how things are to be made."""
-
-
-class Request(msgspec.Struct, frozen=True):
-    """Something that the user asked for in a few words."""
-
-    turn: int
-    text: str
-    verb: str
-    thing: str
+    strength: Strength
 
 
 class Typed(msgspec.Struct, frozen=True):
@@ -58,11 +54,20 @@ class Typed(msgspec.Struct, frozen=True):
     """Whether it was typed in refusing a piece of work: a command, an edit."""
 
 
+_DELEGATED = late_pattern(
+    r"\byou\s+are\s+(?:an?|the)\s+(?:[\w-]+\s+){0,4}?(?:sub-?agent|child\s+agent|worker\s+agent)\b"
+    r"|\bfor\s+(?:a|the|your)\s+parent\s+(?:agent|session|\w+\.)|\bsubagent\s+conversation\b",
+    re.IGNORECASE,
+)
+
+
 def typed(trace: Trace) -> Iterator[Typed]:
-    """What the user typed, in order."""
+    """What the user typed, in order; a prompt with a hidden comment was made by a program."""
     worked = False
     for turn in trace.turns:
-        if turn.prompt and len(turn.prompt) <= MOST_TYPED:
+        if _DELEGATED.search(turn.prompt):
+            return  # from here on it is another agent that speaks
+        if turn.prompt and len(turn.prompt) <= MOST_TYPED and "<!--" not in turn.prompt:
             yield Typed(turn.number, turn.prompt, worked)
         for call in turn.calls:
             if reply := _own_words(call):
@@ -93,14 +98,21 @@ def _labels(value: object) -> Iterator[object]:
 _START = (
     r"(?:^|[,;:(–—-]\s*|\b(?:and|but|so|also|please|pls|just|then|ok|okay|no|yes|again|sure)[,\s]+)"
 )
-_NOT = r"(?:don['’]?t|do\s+not|never|stop|avoid|no\s+more|quit|refrain\s+from)"
+NOT = r"(?:don['’]?t|do\s+not|never|stop|avoid|no\s+more|quit|refrain\s+from)"
 _POINTED = r"it|this|that|them|these|those|the|my|your|his|her|its|our"
 """What points at one thing on the desk: `don't touch the theme` is about a task."""
-_PIECE = (
-    r"(?:additions?|branch(?:es)?|changes?|commits?|docs|features?|functions?|merges?|new\s+files?"
-    r"|prs?|pull\s+requests?|pushe?s?|releases?|sessions?|stor(?:y|ies)|tasks?|tests?|tickets?)"
+_MADE = (
+    r"(?:additions?|branch(?:es)?|changes?|commits?|functions?|merges?|new\s+files?|prs?"
+    r"|pull\s+requests?|pushe?s?|releases?|tests?)"
 )
-"""Pieces of work: what is to be done with every one of them is a rule."""
+_PIECE = rf"(?:{_MADE}|docs|features?|sessions?|stor(?:y|ies)|tasks?|tickets?)"
+"""Pieces of work: what is to be done with every one of them is a rule. Of those that a program may
+be about too, only what comes before or after them is."""
+_OF_WORK = (
+    rf"(?:{_MADE}|agents?|code|comments?|dependenc(?:y|ies)|docs|files?|imports?|logs?|messages?"
+    r"|migrations?|names?|packages?|scripts?|secrets?|types?|variables?|versions?|main|master)"
+)
+"""What work is made of: what always or never is to be with it says how one works."""
 # What says by itself that it is to last.
 _RULE = late_pattern(
     rf"""{_START}(?:please\s+)?(?:always|never)\s+[a-z]{{2,}}
@@ -108,9 +120,8 @@ _RULE = late_pattern(
     | \bas\s+a\s+(?:general\s+)?rule\b | \b(?:every|each)\s+time\s+(?:you|we|i)\b
     | \bwhenever\s+(?:you|we)\b
     | \b(?:you|we|agents?)\s+(?:should|must|need\s+to|have\s+to)\s+(?:always|never)\b
-    | \b(?:must|should)\s+(?:always|never)\s+(?:be|have|use|go|run|contain|include|stay|live)\b
-    | \bwe\s+(?:always|never|only\s+use|don['’]?t\s+(?:use|want|do|need|allow|write|add|commit)
-    |prefer|use\b(?!d))
+    | \bwe\s+(?:always|never|don['’]?t\s+(?:use|do|need|allow|write|add|commit))
+    | (?:{_START}|\bin\s+this\s+(?:repo\w*|project|codebase),?\s+)we\s+(?:only\s+)?(?:prefer|use)\b
     | \bi\s+(?:always\s+(?:want|use|prefer)|never\s+(?:want|use)|prefer)\b
     | \b(?:should|must|do)(?:\s+not|n['’]?t)\b[^.?!]*\bever\b
     | \byou(?:['’]re|\s+are)\s+(?:running\s+)?(?:in|on|inside)\s+an?\b
@@ -120,15 +131,18 @@ _RULE = late_pattern(
     | \b(?:i|we)\s+(?:don['’]?t|do\s+not)\s+(?:want|need|use|like)\b[^.?!]*\bany\s?(?:more|longer)\b
     | \b(?:i|we)\s+no\s+longer\s+(?:want|use)\b
     | \bremember\s+(?:to|that|this:)\b | \bkeep\s+(?:this\s+|that\s+|it\s+)?in\s+mind\b
-    | \bfor\s+future\s+reference\b | \b(?:is|are)\s+(?:banned
-    |forbidden|not\s+allowed|always\s+preferred)\b
+    | \bmake\s+(?:that|this|it)\s+(?:an?\s+|the\s+|your\s+|our\s+)?(?:standard|default|habit
+    |(?:standard\s+)?practice|convention|part\s+of\s+(?:your|our|the)\s+(?:workflow|process))\b
+    | \bfor\s+future\s+reference\b | \b(?:is|are)\s+always\s+preferred\b
     | \bstanding\s+(?:orders?|items?|rules?|instructions?)\b
     | \b(?:code|coding|commit|naming|style|team|house)\s+(?:standard|convention|policy|rule)s?\s*:
     | \b(?:(?:start|beginning|end)\s+of|before|after)\s+(?:every?|each|any)\s+(?:new\s+)?{_PIECE}\b
-    | \b(?:every|each|all|any)\s+(?:[\w-]+\s+){{0,3}}?{_PIECE}\b[^.?!]*
-      \b(?:must|should|needs?\s+to|ha(?:s|ve)\s+to)\b
+    | \b(?:every|each|all|any)\s+(?:[\w-]+\s+){{0,3}}?{_MADE}\b[^.?!]*
+      \b(?:must|should|needs?\s+to|ha(?:s|ve)\s+to)\b(?!\s+(?:be\s+green|pass|still|work)\b)
+    | \b{_OF_WORK}\b[^.?!]*\b(?:(?:must|should)\s+(?:always|never)\s+[a-z]{{2,}}
+    |(?:is|are)\s+(?:banned|forbidden|not\s+allowed))\b
     | 总是 | 永远 | 从不 | 以后 | 下次 | 务必 | 禁止 | 每次都 | 我们(?:用|使用|不用)
-    | 優先 | 今後 | 必ず | 絶対に | 毎回
+    | 優先して | 今後 | 必ず | 絶対に | 毎回
     | しないで | 使わないで | 항상 | 절대 | 앞으로 | 하지\s*마
     | \b(?:immer|niemals|künftig|ab\s+(?:jetzt|sofort)|in\s+zukunft|grundsätzlich|wir\s+(?:nutzen
     |verwenden|benutzen))\b
@@ -153,7 +167,8 @@ _FOLLOWS = late_pattern(r"\b(?:recent|latest|align|accordingly|current|up\s+to\s
 # What lasts where it asks for something, and puts off where it does not.
 _LATER = late_pattern(r"\b(?:in\s+(?:the\s+)?future|next\s+time)\b", re.IGNORECASE)
 _TELLS = late_pattern(
-    rf"\b(?:always|never|please|should|must|make\s+sure|ensure|let\s+me|ask|use|keep|{_NOT})\b",
+    rf"\b(?:always|never|please|you\s+(?:should|must)|make\s+sure|ensure|let\s+me|ask|{NOT})\b"
+    r"|(?:^|[,:]\s*|\btime\s+)(?:use|keep)\b",
     re.IGNORECASE,
 )
 # What is weighed, not wished for.
@@ -163,9 +178,16 @@ _WEIGHED = late_pattern(
     r"|^\W*(?:can|could|would|will|do|did|is|are|shall)\s+(?:you|we|i|it|the|there)\b",
     re.IGNORECASE,
 )
+# A question that is a request, and says that it is to last.
+_POLITE = late_pattern(
+    r"\b(?:can|could|would|will)\s+(?:you|we)\b(?:[^.!?]|\.\w)*(?:\b(?:from\s+now\s+on"
+    r"|going\s+forward|(?:every|each)\s+time)\b"
+    r"|\bso\s+(?:that\s+)?(?:you|we|it)\b[^.!?]*\bin\s+(?:the\s+)?future\b)",
+    re.IGNORECASE,
+)
 # What puts something right, and may be meant for once.
 _AGAINST = late_pattern(
-    rf"""{_START}(?:please\s+)?{_NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)(?=\s)
+    rf"""{_START}(?:please\s+)?{NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)(?=\s)
     | \buse\s+[^.?!]+?(?:,\s*not|\s+instead\s+of|\s+rather\s+than|\s+and\s+not)\s
     | \buse\s+[\w./@-]+\s+not\s+[\w./@-]+\s*$
     | \b(?:i['’]?d|i\s+would|i)\s+(?:like|want|prefer|rather)\b[^.?!]*\b(?:instead\s+of
@@ -188,6 +210,11 @@ _AGAINST = late_pattern(
     | \bне\s+(?:используй|надо|делай|запускай|трогай)""",
     re.IGNORECASE | re.VERBOSE,
 )
+# How something is to behave.
+_BEHAVES = late_pattern(
+    r"\b(?:must|should)\s+(?:always|never)\s+[a-z]{2,}|\b(?:is|are)\s+(?:forbidden|not\s+allowed)\b",
+    re.IGNORECASE,
+)
 # How things are to be made, whatever they are.
 _MANNER = late_pattern(
     r"""\bi\s+(?:hate|(?:really\s+)?don['’]?t\s+like)\b
@@ -196,6 +223,7 @@ _MANNER = late_pattern(
     |the\s+\w+)\s+(?:simple|short|small|minimal|concise|clean)\b
     | \bbe\s+(?:very\s+|more\s+)?(?:careful|critical|concise|brief|precise|thorough|consistent
     |strict|honest)\b
+    | \bthere(?:['’]s|\s+is)\s+no\s+(?:point|reason|sense)\s+(?:in\s+)?\w+ing\b
     | \b(?:it|this|they|output|messages?)\s+(?:needs?|has|have)\s+to\s+be\s+\w+\s+(?:to|for)\b
     | \b(?:i\s+want|i['’]?d\s+like)\b[^.?!]*\b(?:retained|kept|preserved)\b
     | \b(?:looks?|is|are|seems?|no)\s+(?:\w+\s+)?(?:duplicated|redundant|unnecessary|overkill
@@ -213,7 +241,7 @@ _FOR_ONCE = late_pattern(
     |have(?!\s+(?:any\s+)?access)|mind|need)\b
     | \b(?:don['’]?t|do\s+not)\s+\w+\s+anything\b
     | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
-    | \blines?\s+\d
+    | \blines?\s+\d | \b(?:above|below|following)\s+(?:list|table|items?|findings?|points?)\b
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | \b[0-9a-f]{7,40}\b | [#]\d+ | \bjust\s+(?:this|now)\b
     | \bmerci\b | \bfürs\s+erste\b
     | 这次 | 暂时 | 先不 | 今回 | 일단 | \bpor\s+ahora\b | \bpour\s+l['’]instant\b | \bпока\b""",
@@ -231,6 +259,30 @@ _DESCRIBES = late_pattern(
     | \bwhenever\s+(?:i|it|the)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Said of what is to be seen, or of one piece of code: what is built, rather than how.
+_BUILT = late_pattern(
+    r"""\b(?:avatars?|banners?|borders?|buttons?|colou?rs?|dashboards?|dropdowns?|fonts?|footers?
+    |icons?|logos?|menus?|modals?|navbars?|pages?|panels?|popups?|screens?|sidebars?|toasts?
+    |tooltips?|tree\s?views?|view\s?trees?|webviews?|widgets?|displayed|hidden|visible
+    |render(?:ed)?|hover|clicked)\b
+    | ^\W*(?:`\w+`|\[[\w.]+\]\(\S+\))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Words that speak of all work to come, whatever it is about.
+_TO_COME = late_pattern(
+    r"\b(?:from\s+now\s+on|going\s+forward|future|remember|keep\s+in\s+mind|conventions?|standards?"
+    r"|prefer|(?:claude|agents|gemini)\.md\s+that|we\s+(?:always|never|use)|whenever"
+    r"|every\s+time)\b",
+    re.IGNORECASE,
+)
+# What takes something away is done once, and nobody should do it by habit.
+_UNDOES = late_pattern(
+    r"(?<!never\s)(?<!not\s)(?<!n['’]t\s)(?<!before\s)\b(?:remo(?:ve|ev)|delete|wipe|erase|discard"
+    r"|reset|force[- ]push)\b",
+    re.IGNORECASE,
+)
+# Answers to numbered questions belong to those.
+_NUMBERED = late_pattern(r"^\s*\d{1,2}[a-z]?[.)]\s", re.MULTILINE)
 _POINTS_AWAY = late_pattern(
     r"\b(?:do|doing|did|use|change|touch|run|add|make|remove|fix|keep|like|want|revert|delete"
     r"|handle|have|show)"
@@ -256,7 +308,7 @@ _STOP = frozenset({
     "time", "good", "nice", "through", "about", "after", "before", "without", "via", "within",
     "against", "between", "per", "maybe", "possible", "able", "think", "believe", "seem", "seems",
 })  # fmt: skip
-_WORDS = late_pattern(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
+WORDS = late_pattern(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
 _WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -267,7 +319,8 @@ def wishes(trace: Trace) -> list[Wish]:
     programs = _programs(trace)
     for said in typed(trace):
         told = list(sentences(said.text))
-        for at, sentence in enumerate(told):
+        answers = said.worked and len(_NUMBERED.findall(said.text)) >= _FEW
+        for at, sentence in enumerate(told if not answers else ()):
             strength = _strength(sentence, said.worked)
             if strength is None and said.refuses and _says_why(sentence):
                 strength = "manner"
@@ -280,7 +333,13 @@ def wishes(trace: Trace) -> list[Wish]:
             if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
                 whole = f"{needed} {whole}"
             some = (whole.strip(), f"{needed} {sentence}".strip())
-            whole = next((text for text in some if not _FOR_ONCE.search(text)), sentence)
+            fits = (t for t in some if not (_FOR_ONCE.search(t) or _UNDOES.search(t)))
+            whole = next(fits, sentence)
+            if _UNDOES.search(whole):
+                continue
+            about = sentence if strength == "rule" else whole
+            if _BUILT.search(about) and not _TO_COME.search(about):
+                strength = "product"
             if _stands_alone(whole, pointed=whole != sentence, few=named):
                 found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
         before = told[-1] if told else ""
@@ -288,7 +347,7 @@ def wishes(trace: Trace) -> list[Wish]:
 
 
 _UNWANTED = late_pattern(
-    rf"\b(?:{_NOT}\s+(?:use|run|call)|not|instead\s+of|rather\s+than)\s+(?:the\s+)?[`'\"]?([\w.+-]+)"
+    rf"\b(?:{NOT}\s+(?:use|run|call)|not|instead\s+of|rather\s+than)\s+(?:the\s+)?[`'\"]?([\w.+-]+)"
     r"|([\w.+-]*[A-Za-z])[^A-Za-z。]*使わないで|不要(?:再)?用\s*([\w.+-]+)",
     re.IGNORECASE | re.ASCII,
 )
@@ -316,18 +375,30 @@ def _says_why(sentence: str) -> bool:
     return not sentence.endswith("?") or bool(_ASKS_BACK.search(sentence))
 
 
-def _strength(sentence: str, worked: bool) -> Literal["rule", "correction", "manner"] | None:
+def _strength(sentence: str, worked: bool) -> Strength | None:
+    """How much a sentence asks for. Few do, so what would speak against it is looked for last."""
+    if (found := _asks(sentence, worked)) is None:
+        return None
     if _FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence):
         return None
-    if sentence.endswith(("?", "？")) or _WEIGHED.search(sentence):
-        return None
-    if _RULE.search(sentence) or (_LATER.search(sentence) and _TELLS.search(sentence)):
+    if _POLITE.search(sentence):
+        return "rule"
+    weighed = sentence.endswith(("?", "？")) or _WEIGHED.search(sentence)
+    return None if weighed else found
+
+
+def _asks(sentence: str, worked: bool) -> Strength | None:
+    if _POLITE.search(sentence) or _RULE.search(sentence):
+        return "rule"
+    if _LATER.search(sentence) and _TELLS.search(sentence):
         return "rule"
     if _NOTED.search(sentence) and not _FOLLOWS.search(sentence):
         return "rule"
     if worked and _AGAINST.search(sentence):
         return "correction"
-    return "manner" if _MANNER.search(sentence) else None
+    if _MANNER.search(sentence):
+        return "manner"
+    return "product" if _BEHAVES.search(sentence) else None
 
 
 def _programs(trace: Trace) -> frozenset[str]:
@@ -371,7 +442,7 @@ def wide_pairs(text: str) -> list[str]:
 
 def telling_words(text: str) -> list[str]:
     """The words of `text` that tell something, in order."""
-    words = [word.casefold().replace("’", "'").strip(".:'/") for word in _WORDS.findall(text)]
+    words = [word.casefold().replace("’", "'").strip(".:'/") for word in WORDS.findall(text)]
     return [word for word in words if len(word) > 1 and word not in _STOP]
 
 
@@ -403,164 +474,3 @@ def sentences(text: str) -> Iterator[str]:
         sentence = one_line(part or "").strip(" *-•")
         if sentence:
             yield sentence
-
-
-# What people ask an agent to do again and again, by the verb and its forms of the same thing.
-_THINGS = {
-    word: thing
-    for thing, words in (
-        ("docs", ("documentation", "doc", "readme", "readmes", "documents", "document", "docs")),
-        ("PR", ("pull", "pr", "prs", "mr")),
-        ("tests", ("test", "tests")),
-        ("lint", ("lint", "linter")),
-        ("branch", ("branch",)),
-        ("feedback", ("comments", "comment", "feedback")),
-        ("changelog", ("changelog", "releasenotes", "notes")),
-        ("commit", ("commit", "commits")),
-        ("version", ("version",)),
-        ("CI", ("ci",)),
-        ("screenshot", ("screenshot", "screenshots")),
-        ("todo", ("todo", "todos")),
-        ("changes", ("change", "changes", "diff", "work", "code", "implementation")),
-    )
-    for word in words
-}
-_VERBS = {
-    word: verb
-    for verb, words in (
-        ("update", ("update", "document")),
-        ("run", ("run", "rerun", "execute")),
-        ("commit", ("commit",)),
-        ("push", ("push",)),
-        ("review", ("review",)),
-        ("check", ("check", "verify")),
-        ("create", ("create", "open", "make")),
-        ("write", ("write",)),
-        ("add", ("add", "log")),
-        ("address", ("address", "adress", "evaluate")),
-        ("deploy", ("deploy",)),
-        ("release", ("release",)),
-        ("merge", ("merge",)),
-        ("bump", ("bump",)),
-    )
-    for word in words
-}
-_JOINS = r"(?:and|then|also|please|now|finally|just)"
-_ASKED = late_pattern(
-    rf"(?:(?:^|[,;:]\s*)(?:{_JOINS}\s+)?|\b{_JOINS}\s+)"
-    r"(?:can you\s+|could you\s+|let['’]?s\s+|please\s+|go ahead and\s+)?"
-    r"([a-z]{3,12})\b(?=([^,;!?]*))",
-    re.IGNORECASE,
-)
-_FEWEST_WORDS, _MOST_WORDS = 2, 20
-_NEAR = 6
-"""Words after a verb among which its object is looked for."""
-
-
-def _meant_thing(verb: str, thing: str) -> str:
-    """What a request is about, where it is said or goes without saying."""
-    if verb in ("commit", "push", "deploy", "merge", "release"):
-        return ""
-    if verb == "review":
-        return "feedback" if thing in ("feedback", "PR") else "changes"
-    return "feedback" if verb in ("check", "address") and thing == "PR" else thing
-
-
-_APPROVAL = late_pattern(
-    r"continue|proceed|ahead|thank|perfect|look|done|implement|plan|ok|yes|yep|correct|approve"
-    r"|accept|merci|super|cool"
-)
-
-
-# A question without its mark, or what somebody thinks: no request.
-_TALKS = late_pattern(
-    r"\W*(?:(?:also|and|ok|okay|so|but|hmm+|well|yes|no)\W+)*(?:what|why|how|who|where|which|whether"
-    r"|is|are|was|were|do|does|did|has|have|should|i\s+(?:see|saw|thought|guess|wonder))\b",
-    re.IGNORECASE,
-)
-
-
-def asked(trace: Trace) -> Iterator[tuple[int, str, frozenset[str]]]:
-    """The short sentences of a session that ask for something, with their telling words; those of
-    its first prompt have the turn 0."""
-    first = next((turn.number for turn in trace.turns if turn.prompt), 0)
-    for said in typed(trace):
-        at = 0 if said.turn == first else said.turn
-        for sentence in sentences(said.text):
-            words = frozenset(content_words(sentence))
-            telling = {word for word in words if not _APPROVAL.match(word)}
-            if sentence.endswith("?") or _TALKS.match(sentence):
-                continue
-            if sentence.startswith("/") and len(words) <= _FEWEST_WORDS:
-                continue  # a command of the host
-            if _FEWEST_WORDS <= len(telling) <= _MOST_WORDS:
-                yield at, sentence, words
-
-
-def requests(trace: Trace) -> list[Request]:
-    """What the user asked for in a few words, in order."""
-    found = []
-    for said in typed(trace):
-        before: list[str] = []
-        for sentence in sentences(said.text):
-            for asks in _ASKED.finditer(sentence[:200]):
-                known = _VERBS.get(asks[1].casefold())
-                if known is None or _UNASKED.search(sentence[: asks.start(1)]):
-                    continue
-                words = _WORDS.findall(asks[2])
-                thing = _thing(words[:_NEAR])
-                if not thing and words[:1] and words[0].casefold() in _IT:
-                    thing = _thing(before)
-                if known == "review" and not thing and telling_words(" ".join(words[:_NEAR])):
-                    continue  # something else than what was done
-                if known == "merge" and any(_FILES.search(word) for word in words[:3]):
-                    continue  # no branch
-                known = "commit" if thing == "commit" and known in _MAKES else known
-                found.append(Request(said.turn, sentence, known, _meant_thing(known, thing)))
-            if _SPLIT.search(sentence):
-                found.append(Request(said.turn, sentence, "split", "commits"))
-            if len(sentence) <= _SHORT and not _LEAVES.search(sentence):
-                found += [
-                    Request(said.turn, sentence, verb, "")
-                    for verb, words_for in _ABROAD.items() if words_for.search(sentence)
-                ]  # fmt: skip
-            before = _WORDS.findall(sentence)
-    return found
-
-
-_UNASKED = late_pattern(
-    rf"\b{_NOT}\s+(?:just\s+)?$|\bi(?:['’]ll|\s+will|['’]m\s+going\s+to)\b[^,;]*$", re.IGNORECASE
-)
-_FILES = late_pattern(r"[/.]|^(?:files?|both|schemas?|tables?|sections?|cells?)$", re.IGNORECASE)
-_IT = frozenset({"it", "this", "that", "these", "those", "them"})
-
-
-_MAKES = ("create", "write", "add")
-_SPLIT = late_pattern(
-    r"\b(?:separate|distinct|different|meaningful|logical|atomic|individual|several|\d)\s+commits\b"
-    r"|\b(?:divide|split|group)\b[^.?!]*\bcommits?\b|\bcommits?\s+(?:by|per)\s+\w",
-    re.IGNORECASE,
-)
-_SHORT = 60
-_ABROAD = {
-    "commit": late_pattern(
-        r"コミット|提交|커밋|(?i:\bза?коммить?\w*|\bcommite[nr]?\b|\bcomm?ita\b)"
-    ),
-    "push": late_pattern(r"プッシュ|推送|푸시|(?i:\bза?пуш\w*)"),
-    "merge": late_pattern(r"マージ|合并|머지|(?i:\bс?мерж\w*)"),
-}
-"""What is asked for in other languages, by the word for it."""
-_LEAVES = late_pattern(
-    r"しない|せずに|不要|不用|别|没|하지|마세요|[?？]|(?i:\bне\b|\bnão\b|\bno\b|\bnicht\b)"
-)
-_DOCUMENT = late_pattern(r"[@\w./-]*?([\w-]+\.(?:md|mdx|rst|adoc|txt))", re.IGNORECASE)
-
-
-def _thing(words: Iterable[str]) -> str:
-    """What of `words` a request is about: a thing that many ask for, or a document by its name."""
-    for word in words:
-        if known := _THINGS.get(word.casefold().partition(".")[0]):
-            return known
-        if document := _DOCUMENT.fullmatch(word):
-            return document[1]
-    return ""

@@ -232,6 +232,6 @@ def shown_by(done: Iterable[Said]) -> set[tuple[str, str]]:
             continue
         for line in said.text.split("\n"):
             shown |= {(found.kind, found.key) for found in of_command(line)}
-            if said.by == "user":
+            if said.by != "edit":  # the words of a command say what it does: `gh cache delete`
                 shown |= {(found.kind, found.key) for found in of_prose(line)}
     return shown

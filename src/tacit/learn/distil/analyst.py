@@ -51,8 +51,9 @@ from tacit.learn.rates import (
 from tacit.learn.segments import Segment, segment_trace
 from tacit.learn.signals import step_names
 from tacit.traces.observations import recoveries
+from tacit.traces.requests import requests
 from tacit.traces.trace import ToolCall, Trace
-from tacit.traces.wishes import requests, wishes
+from tacit.traces.wishes import wishes
 
 MOST_LESSONS = 5
 """Lessons that are taken of one answer."""

@@ -43,9 +43,10 @@ from tacit.learn.background.broker import (
 from tacit.learn.background.staging import LandedChange, Staging, land_changes, landed_before
 from tacit.learn.background.task import Call, RunReport
 from tacit.learn.counted_session import counted_sessions
+from tacit.learn.demands import Finding
 from tacit.learn.digest import Digest, digest, pages
 from tacit.learn.drafts import draft_sessions
-from tacit.learn.findings import Finding, count_findings
+from tacit.learn.findings import count_findings
 from tacit.learn.ledger import REVIEW, Ledger
 from tacit.learn.review.learned_skill import SkillOrigin, signings
 from tacit.learn.review.review_answer import SENT_BACK, AnswerBroker, related_skills

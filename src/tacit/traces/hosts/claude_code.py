@@ -80,9 +80,11 @@ _BUILT_IN = frozenset({
 _COMMAND = late_pattern(r"<command-name>/?([^<]{1,200})</command-name>")
 _ARGUMENTS = late_pattern(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _REMINDER = late_pattern(
-    r"<(system-reminder|system_reminder|ide_opened_file|ide_selection)(?:\s[^>]*)?>.*?</\1>\n?",
+    r"<(system-reminder|system_reminder|system_instruction|ide_opened_file|ide_selection)"
+    r"(?:\s[^>]*)?>.*?</\1>\n?",
     re.DOTALL,
 )
+"""What the program or one around it, such as Conductor, put beside the user's words."""
 _TOKENS = (
     "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
 )  # fmt: skip

@@ -55,6 +55,8 @@ _QUIET = (
     "inter_agent_communication_metadata", "dynamic_tools_updated", "security_risk_score",
 )  # fmt: skip
 _PLAN = "A previous agent produced the plan below"
+_REQUEST = "## My request for Codex:"
+"""Behind it stand the user's words, before it what their editor put there."""
 _NO_SUCH_TOOL = "unsupported call: "
 _REFUSED = ("exec command rejected by user", "patch rejected by user")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
@@ -275,7 +277,9 @@ class Codex(JsonlHost):
             if text.startswith(_PLAN):
                 into.told(text, "plan", at)
             else:
-                into.prompt(text, at)
+                beside, asks, own = text.rpartition(_REQUEST)
+                into.prompt(own, at)
+                into.told(beside + asks, "file", at)
             into.state["asked"] = asked  # not the text itself: bookmarks are stored as they are
 
     def _outcome(self, item: dict[str, Any], at: Any, into: Assembler) -> None:

@@ -2,7 +2,8 @@
 
 A message is written again under its id when more is known of it: the last one counts. On resume
 the whole history is written again, poorer, in one record (`$set.messages`): it is passed over,
-unless the file holds nothing else. The folder of the project stands in `~/.gemini/projects.json`.
+unless the file holds nothing else. The folder of the project stands in `~/.gemini/projects.json`,
+and in what the program tells the model first.
 A helper's own session lies in a folder that is named for its parent. What the user typed is told
 from files, hooks' texts and output that the program added to it. Qwen Code reads messages made of
 parts with the functions here.
@@ -123,6 +124,9 @@ _MOST = 64 * 1024 * 1024
 _HOOKED = late_pattern(r"\A<hook_context>.*?</hook_context>\s*", re.DOTALL)
 """What hooks told the model, which stands before the user's words in one message."""
 _CONTEXT = ("<session_context>", "This is the Gemini CLI. We are setting up")
+_WORKSPACE = late_pattern(
+    r"(?:Workspace Directories:\*\*\s*-|working in the directory:) *([^\n]{2,1000})"
+)
 
 
 class _Line(msgspec.Struct, gc=False):
@@ -299,6 +303,8 @@ class Gemini(JsonlHost):
                     result, failed = response_outcome(response)
                     into.returned(values.string(response.get("id")), result, failed=failed, at=at)
             text = _HOOKED.sub("", parts_text(line.content))
+            if text.startswith(_CONTEXT) and (folder := _WORKSPACE.search(text)):
+                into.about(project=folder[1].strip())  # where the host's own list is gone
             if text.strip() and not text.startswith(_CONTEXT) and into.state.get("last") != message:
                 tell_prompt(text, at, into)
                 into.state.update(seen=True, last=message, told="")

@@ -23,7 +23,6 @@ from tacit.learn.ledger import Decision, Ledger
 from tacit.traces import host_registry, observations, tool_calls
 from tacit.traces.deafness import find_deafness
 from tacit.traces.outcomes import Outcome, call_outcome
-from tacit.traces.session_rows import text_of_step
 from tacit.traces.session_search import Hit, Sought
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import (
@@ -36,6 +35,7 @@ from tacit.traces.trace import (
     Told,
     ToolCall,
     Trace,
+    text_of_step,
 )
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command

@@ -1,0 +1,62 @@
+"""What the user asks for in a few words."""
+
+from tacit.testing.sample_sessions import called, made, ran
+from tacit.traces.requests import requests
+
+WORK = ["Do it", ran("ls")]
+
+
+def test_requests_are_verbs_with_their_objects() -> None:
+    """Several in one sentence, with the object by its usual name."""
+    found = requests(made(["Commit this and update the README.md, then open a PR"]))
+    assert [(request.verb, request.thing) for request in found] == [
+        ("commit", ""), ("update", "docs"), ("open-pr", ""),
+    ]  # fmt: skip
+
+
+def test_documents_commits_and_words_of_other_languages_are_asked_for() -> None:
+    """A document by its name, a commit however it is put, and how commits are to be cut."""
+
+    def asked(prompt: str) -> list[tuple[str, str]]:
+        return [(one.verb, one.thing) for one in requests(made(WORK, [prompt]))]
+
+    assert asked("Update docs/PLAN.md with what was done") == [("update", "PLAN.md")]
+    assert asked("update the ReleaseNotes for 1.2") == [("update", "changelog")]
+    assert asked("create commits for the latest changes") == [("commit", "")]
+    cut = [("split", "commits"), ("commit", "")]
+    assert asked("fix both findings in separate commits") == cut
+    assert asked("コミットしてプッシュして") == [("commit", ""), ("push", "")]
+    assert asked("まだコミットしないで") == []
+    assert asked("commite as mudanças") == [("commit", "")]
+    assert asked("merge both files and remove the first") == []
+    assert asked("merge the PR") == [("merge", "")]
+    assert asked("push it and also spawn two subagents to check it") == [
+        ("push", ""), ("spawn", "agents"),
+    ]  # fmt: skip
+    assert asked("ok i want you to spawn separate agents for the search") == [("spawn", "agents")]
+    assert asked("update the readme to say how somebody installs the second plugin") == []
+    assert asked("update the docs to reflect what is there") == [("update", "docs")]
+    assert asked("update AGENTS.md please") == [("update", "AGENTS.md")]
+    assert asked("PRを作って") == [("open-pr", "")]
+
+
+def test_a_request_may_name_its_object_in_the_sentence_before() -> None:
+    """`it` is what was spoken of; what is not to be done is not asked for."""
+    prompt = "There are new comments on the branch. Address these if they apply."
+    (found,) = requests(made(WORK, [prompt]))
+    assert (found.verb, found.thing) == ("address", "feedback")
+    assert requests(made(WORK, ["please don't just push the migrations"])) == []
+    assert requests(made(WORK, ["go on, I'll review and commit when you are done"])) == []
+    assert requests(made(WORK, ["review the open issues on the board"])) == []
+    (own,) = requests(made(WORK, ["review your changes once more"]))
+    assert (own.verb, own.thing) == ("review", "changes")
+
+
+def test_a_plan_is_let_go() -> None:
+    """Where nothing was changed before the user's word, and something was after it."""
+    look, change = called("Read", {"file_path": "/p/a"}), called("Edit", {"file_path": "/p/a"})
+    planned = made(["Move the parser", look], ["ok, go ahead", change])
+    assert [(one.verb, one.text) for one in requests(planned)] == [("plan", "ok, go ahead")]
+    assert not requests(made(["Move the parser", change], ["proceed", change]))
+    assert not requests(made(["Move the parser", look], ["proceed with the second half", look]))
+    assert not requests(made(["Move the parser", look], ["continue", change]))
