@@ -78,10 +78,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def checked_file(self) -> str:
-        """Its SKILL.md. Raises `NotFound` where that leads elsewhere than when it was listed."""
+        """Its SKILL.md. Raises `NotFound` where that leads elsewhere than when it was listed, or
+        what is not trusted out of its project: agents too read what is shown."""
         path = os.path.join(self.folder, self.file)
         real = os.path.realpath(path)
-        if self.scope == "project" and not is_inside(real, os.path.realpath(self.real)):
+        top = paths.project_root(self.root) if self.state == "untrusted" else self.real
+        if self.scope == "project" and not is_inside(real, os.path.realpath(top)):
             raise NotFound(
                 f"{path} is a link that leads out of the skill", "replace it by the file itself"
             )
