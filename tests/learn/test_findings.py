@@ -280,6 +280,7 @@ def test_what_is_mostly_done_unasked_does_not_wait_for_the_user() -> None:
     assert len(of_kind(count_findings(asked), RequestFinding)) == 1
     assert of_kind(count_findings([*asked, *others]), RequestFinding) == []
     more = (["Do y", edited(), ran("git commit -m y")], ["Do z", edited(), ran("git commit -m z")])
+    more = [*more, *more]
     mixed = sessions(*more, ["commit this", ran("git commit -m x")], number=4)
     assert of_kind(count_findings(mixed), RequestFinding) == [], "unasked in the same sessions"
 
@@ -592,3 +593,10 @@ def test_a_check_that_always_objects_is_a_check() -> None:
     works = ran("bun run typecheck", "Found 0 errors.")
     (both,) = of_kind(count_findings(sessions(["Go", objects, works])), ChecksFinding)
     assert [rate.purpose for rate in both.rates] == ["bun run typecheck"]
+
+
+def test_a_name_is_made_of_words_that_tell() -> None:
+    """Not of a whole sentence, where there are no spaces, nor of the agent's name."""
+    rule = "Claude Code に指示です。表は必ず日付順にしてください。"
+    (found,) = count_findings([made(["Go"], [rule], session="n", project="/p/app")])
+    assert draft(found).name == "指示-日付順"

@@ -5,7 +5,7 @@ import pytest
 
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.trace import REFUSED
-from tacit.traces.wishes import naming_words, sentences, subject_words, wishes
+from tacit.traces.wishes import sentences, subject_words, wishes
 
 WORK = ["Do it", ran("ls")]
 
@@ -250,4 +250,3 @@ def test_words_of_a_subject_without_spaces() -> None:
     ]
     assert subject_words("테스트를 항상 실행해줘") == ["테스", "항상", "실행"]
     assert subject_words("Keep the names short") == ["keep", "nam", "short"]
-    assert naming_words("Claude Code に指示です。表は必ず日付順にする") == ["指示", "日付順"]

@@ -17,7 +17,15 @@ from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
-from tacit.traces.wishes import Wish, content_words, subject_words
+from tacit.traces.wishes import (
+    NOT,
+    WIDE,
+    WIDE_WORDS,
+    Wish,
+    content_words,
+    subject_words,
+    telling_words,
+)
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -130,6 +138,31 @@ def _content(text: str) -> frozenset[str]:
     return frozenset(subject_words(text))
 
 
+_NAMES_NOTHING = re.compile(r"[/.]|^(?:claude|code|codex|agents?)$", re.IGNORECASE)
+
+
+def naming_words(text: str) -> list[str]:
+    """The words of `text` that a name can be made of, in order."""
+    if not WIDE.search(text):
+        return re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", " ".join(telling_words(text)))
+    words = {word[0][:12]: bool(word["other"]) for word in WIDE_WORDS.finditer(text)}
+    told = {word: other for word, other in words.items() if not _NAMES_NOTHING.search(word)}
+    plain = [word for word, other in told.items() if other]
+    return plain if len(plain) > 1 else list(told)
+
+
+_UNWANTED = re.compile(
+    rf"\b(?:{NOT}\s+(?:use|run|call)|not|instead\s+of|rather\s+than)\s+(?:the\s+)?[`'\"]?([\w.+-]+)"
+    r"|([\w.+-]*[A-Za-z])[^A-Za-z。]*使わないで|不要(?:再)?用\s*([\w.+-]+)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def unwanted_programs(text: str) -> set[str]:
+    """The programs that a wish may be against: the words behind its `don't use`."""
+    return {word for found in _UNWANTED.findall(text) for word in found if word}
+
+
 def refusal_findings(project: str, traces: list[CountedSession]) -> Iterator[RefusalFinding]:
     """Commands that were refused in several sessions, or once with words that are to last.
 
@@ -185,6 +218,7 @@ _KEPT = {
 }  # fmt: skip
 _OFTEN = 3
 """One of so many sessions is often."""
+_MANY_MORE = 3
 _DONE_BY = {
     "commit": {"git commit"}, "push": {"git push"}, "merge": {"git merge", "gh pr merge"},
     "open-pr": {"gh pr create"},
@@ -226,7 +260,8 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
 
 
 def _done_anyway(verb: str, asked: Sequence[Quote], traces: list[CountedSession]) -> bool:
-    """Whether an act was done unasked more often than at the user's word: then they do not mind."""
+    """Whether an act was mostly done unasked, in more sessions than it was asked for in or in many
+    more turns: then the user does not mind."""
     wanted = _DONE_BY.get(verb, set())
     told = {(quote.session, quote.turn) for quote in asked}
     did = {
@@ -234,7 +269,8 @@ def _done_anyway(verb: str, asked: Sequence[Quote], traces: list[CountedSession]
         for trace in traces for run in trace.runs
         if run.purpose in wanted and run.outcome.state == "worked"
     }  # fmt: skip
-    return len(did - told) > len(did & told)
+    unasked = {session for session, _ in did} - set(_sessions(asked))
+    return len(unasked) > len(_sessions(asked)) or len(did - told) > _MANY_MORE * len(told)
 
 
 _SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
@@ -255,6 +291,7 @@ def _repeated(
     """What the user came back to: two telling words that mostly stand together, in sentences of an
     eighth of the sessions. Words of the project's own files say what is built, and not how."""
     told = {quote.text.casefold() for finding in known for quote in finding.quotes}
+    told |= {r.text.casefold() for trace in traces for r in trace.requests if r.verb in _ACTS}
     told |= {wish.text.casefold() for trace in traces for wish in trace.wishes}
     paths = {path for trace in traces for path in (*trace.changes.edited, project)}
     own = {word for path in paths for word in content_words(_SPLIT.sub(" ", path))}

@@ -33,6 +33,7 @@ from tacit.learn.demands import (
     RemarksFinding,
     RequestFinding,
     WishFinding,
+    naming_words,
 )
 from tacit.learn.findings import (
     ChecksFinding,
@@ -51,7 +52,6 @@ from tacit.traces.trace import Trace
 from tacit.traces.wishes import (
     content_words,
     is_lasting,
-    naming_words,
     sentences,
     telling_words,
 )

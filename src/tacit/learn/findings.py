@@ -20,6 +20,7 @@ from tacit.learn.demands import (
     WishFinding,
     refusal_findings,
     request_findings,
+    unwanted_programs,
     wish_findings,
 )
 from tacit.learn.habits import (
@@ -49,7 +50,6 @@ from tacit.learn.rates import (
 )
 from tacit.traces.command_purposes import abstracted, work_class
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import unwanted_programs
 
 
 class ChecksFinding(Finding, frozen=True, kw_only=True):

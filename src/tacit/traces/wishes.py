@@ -120,7 +120,7 @@ _OF_WORK = (
 """What work is made of: what always or never is to be with it says how one works."""
 # What says by itself that it is to last.
 _RULE = late_pattern(
-    rf"""{_START}(?:please\s+)?(?:always|never)\s+[a-z]{{2,}}
+    rf"""{_START}(?:please\s+)?(?:always|never)\s+(?!\w+(?<!e)ed\b)[a-z]{{2,}}
     | \bfrom\s+now\s+on\b | \bgoing\s+forward\b
     | \b(?:overall|in\s+general|generally),?\s+(?:(?:we|you|agents?)\s+(?:should|must)|{NOT}\s)
     | \bwe\s+only\s+(?:accept|allow|deploy|ship|support|target|test)\b
@@ -173,7 +173,7 @@ _LASTS_ABROAD = {
             r"总是|總是|永远|永遠|从不|從不|(?:^|[，,。\s]|从今|從今)以[后後]|今[后後]|下一?次|务必|務必|一律"
             r"|禁止|每一?次|每[当當]|凡是|始[终終]|原[则則]上|除非|除了[^。]*[都外]"
             r"|所有[^。]*都(?:要|必|应|應|得|用)|我[们們](?:只|用|使用|不用)"
-            rf"|{_FOR_AGENTS}[^。]*(?:规则|規則|规范|規範|提醒)"
+            rf"|(?:不要|[别別])再?使?用\s*[A-Za-z]|{_FOR_AGENTS}[^。]*(?:规则|規則|规范|規範|提醒)"
             r"|(?:超[过過]|[当當]|如果)[^。]*(?:提醒|询问|詢問|通知)(?:我|用[户戶])"
         ),
         late_pattern(r"[请請要别別不用帮幫得让讓先再应應须須勿必务務只]|禁止|记得|記得"),
@@ -184,7 +184,7 @@ _LASTS_ABROAD = {
             r"|(?:の|する)たびに|場合に限り|場合のみ|以外は|を除い[てき]|ルール(?:化|にし|とし)"
             r"|基本(?:的に)?は?[^。]*ほしい|(?:場合|とき|時|たら)[^。]*(?:ユーザーに|許可を)"
             r"|(?i:claude|codex|copilot|gemini|クロード|エージェント)[^。]*(?:指摘|指示)(?:を|し)"
-            rf"|[るい]ように[^。]*{_FOR_AGENTS}|{_FOR_AGENTS}[^。]*[るい]ように"
+            rf"|[A-Za-z][^。]*使わないで|[るい]ように[^。]*{_FOR_AGENTS}|{_FOR_AGENTS}[^。]*[るい]ように"
         ),
         late_pattern(
             r"[てで](?:ください|下さい|ほし|欲し|くれ|ね|よ|$|。)|[るい]ように|ないで|こと(?:$|。)|べき"
@@ -195,19 +195,20 @@ _LASTS_ABROAD = {
         late_pattern(
             r"항상|언제나|매번|때마다|할\s*때는|앞으로|다음부터|절대|반드시|무조건|기본적으로"
             r"|제외하고(?:서)?는|외에는|(?:경우|때)에만|(?:경우|때|면)[^.]*(?:사용자에게|알림|가이드|규칙)"
-            rf"|{_FOR_AGENTS}[^.]*(?:경우|때|가이드|규칙)"
+            rf"|[A-Za-z]\S*\s*(?:쓰지|사용하지)\s*[마말]|{_FOR_AGENTS}[^.]*(?:경우|때|가이드|규칙)"
         ),
-        late_pattern(r"줘|세요|십시오|하지\s*마|말아|도록|하자|해야|할\s*것|싶"),
+        late_pattern(r"줘|세요|십시오|지\s*[마말]|도록|하자|해야|할\s*것|싶"),
     ),
 }
 
 
 def _lasts_abroad(sentence: str) -> bool:
     """Whether a sentence of one of these languages says that it is to last."""
-    kana = re.search(r"[\u3040-\u30ff]", sentence)
-    hangul = re.search(r"[\uac00-\ud7af]", sentence)
+    if not WIDE.search(sentence):
+        return False
+    kana, hangul = (re.search(s, sentence) for s in (r"[\u3040-\u30ff]", r"[\uac00-\ud7af]"))
     lasts, asks = _LASTS_ABROAD["Japanese" if kana else "Korean" if hangul else "Chinese"]
-    return bool(_WIDE.search(sentence) and lasts.search(sentence) and asks.search(sentence))
+    return bool(lasts.search(sentence) and asks.search(sentence))
 
 
 _DESCRIBES_ABROAD = late_pattern(
@@ -376,14 +377,17 @@ _STOP = frozenset({
     "against", "between", "per", "maybe", "possible", "able", "think", "believe", "seem", "seems",
 })  # fmt: skip
 WORDS = late_pattern(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
-_WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+_GOES_ON = late_pattern(r"(?:also|and|because|but|instead|otherwise|so|that|this)\b", re.IGNORECASE)
 
 
 def _says_all(sentence: str, kept: str) -> bool:
     """Whether a rule needs nothing of what was said around it, `kept`."""
     if _POINTS_AWAY.search(sentence) or _ANSWERS.match(sentence):
         return False
-    if _WIDE.search(sentence):
+    if WIDE.search(sentence):
         return len(kept) > _WHOLE // 2 and len(subject_words(sentence)) > _FEW
     return len(content_words(sentence)) > _FEW + 1
 
@@ -417,7 +421,8 @@ def wishes(trace: Trace) -> list[Wish]:
                 needed = told[at - 1]
             kept = " ".join(t for t in told if t == sentence or not _LEADS_OFF.search(t))
             whole = kept if len(kept) <= _WHOLE else f"{needed} {sentence}"
-            if strength == "rule" and _says_all(sentence, kept):
+            goes_on = at + 1 < len(told) and _GOES_ON.match(told[at + 1])
+            if strength == "rule" and not goes_on and _says_all(sentence, kept):
                 needed, whole = "", sentence
             if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
                 whole = f"{needed} {whole}"
@@ -433,18 +438,6 @@ def wishes(trace: Trace) -> list[Wish]:
                 found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
         before = told[-1] if told else ""
     return list(found.values())
-
-
-_UNWANTED = late_pattern(
-    rf"\b(?:{NOT}\s+(?:use|run|call)|not|instead\s+of|rather\s+than)\s+(?:the\s+)?[`'\"]?([\w.+-]+)"
-    r"|([\w.+-]*[A-Za-z])[^A-Za-z。]*使わないで|不要(?:再)?用\s*([\w.+-]+)",
-    re.IGNORECASE | re.ASCII,
-)
-
-
-def unwanted_programs(text: str) -> set[str]:
-    """The programs that a wish may be against: the words behind its `don't use`."""
-    return {word for found in _UNWANTED.findall(text) for word in found if word}
 
 
 def is_lasting(prompt: str) -> bool:
@@ -470,7 +463,7 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
         return None
     if _FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence):
         return None
-    if _WIDE.search(sentence) and _DESCRIBES_ABROAD.search(sentence):
+    if WIDE.search(sentence) and _DESCRIBES_ABROAD.search(sentence):
         return None
     if _POLITE.search(sentence):
         return "rule"
@@ -505,7 +498,7 @@ def _names_program(sentence: str, programs: frozenset[str]) -> bool:
     moment."""
     words = r"use|using|run|running|call|calling|with|not|than|of|over"
     found = re.findall(rf"\b(?:{words})\s+(?:the\s+)?[`'\"]?([\w.+-]+)", sentence, re.IGNORECASE)
-    if _WIDE.search(sentence):
+    if WIDE.search(sentence):
         found = re.findall(r"[A-Za-z][\w.+-]+", sentence, re.ASCII)
     return any(word.strip(".") in programs for word in found)
 
@@ -515,12 +508,18 @@ def _stands_alone(text: str, *, pointed: bool, few: bool = False) -> bool:
 
     `pointed`: what its pronouns mean may stand in it. `few`: two telling words are enough.
     """
-    if _WIDE.search(text):
+    if WIDE.search(text):
         enough = len(text) <= _LONGEST and len(subject_words(text)) >= _FEW - few
-        return enough and (pointed or not _POINTS_AWAY.search(text))
+        return enough and (pointed or not _points_away(text))
     if not _SHORTEST <= len(text) <= _LONGEST or len(content_words(text)) < 3 - few:
         return False
-    return pointed or not _POINTS_AWAY.search(text)
+    return pointed or not _points_away(text)
+
+
+def _points_away(text: str) -> bool:
+    """Whether a pronoun's meaning does not stand in `text`; before a dash it may."""
+    found = _POINTS_AWAY.search(text)
+    return found is not None and not re.search(r"\s[-–—]\s", text[: found.start()])
 
 
 def content_words(text: str) -> list[str]:
@@ -528,7 +527,7 @@ def content_words(text: str) -> list[str]:
     return [_stem(word) for word in telling_words(text)]
 
 
-_WIDE_WORDS = late_pattern(
+WIDE_WORDS = late_pattern(
     r"(?P<other>[A-Za-z][\w.+#/-]*)|[\u30a1-\u30fa\u30fc]{2,}|(?P<han>[\u3400-\u9fff]{2,})"
     r"|(?P<hangul>[\uac00-\ud7af]{2,})",
     re.ASCII,
@@ -540,10 +539,10 @@ def subject_words(text: str) -> list[str]:
     """The words that say what `text` is about. Where no spaces are between words, each two Chinese
     characters stand for one, and what is written in hiragana or ends a Korean word tells nothing.
     """
-    if not _WIDE.search(text):
+    if not WIDE.search(text):
         return content_words(text)
     found: list[str] = []
-    for word in _WIDE_WORDS.finditer(text):
+    for word in WIDE_WORDS.finditer(text):
         if han := word["han"]:
             pairs = (han[at : at + 2] for at in range(len(han) - 1))
             found += [pair for pair in pairs if not _EMPTY_HAN.intersection(pair)]
@@ -552,19 +551,6 @@ def subject_words(text: str) -> list[str]:
         else:
             found.append(word[0][:2] if word["hangul"] else word[0])
     return found
-
-
-_NAMES_NOTHING = late_pattern(r"[/.]|^(?:claude|code|codex|agents?)$", re.IGNORECASE)
-
-
-def naming_words(text: str) -> list[str]:
-    """The words of `text` that a name can be made of, in order."""
-    if not _WIDE.search(text):
-        return re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", " ".join(telling_words(text)))
-    words = {word[0][:12]: bool(word["other"]) for word in _WIDE_WORDS.finditer(text)}
-    told = {word: other for word, other in words.items() if not _NAMES_NOTHING.search(word)}
-    plain = [word for word, other in told.items() if other]
-    return plain if len(plain) > 1 else list(told)
 
 
 def telling_words(text: str) -> list[str]:
