@@ -16,7 +16,7 @@ from pathlib import Path
 
 from skills_ref.validator import validate
 
-from tacit.skills import skill_lint
+from tacit.skills import open_standard, skill_lint
 
 
 def rows(pool: str) -> Iterator[tuple[str, str]]:
@@ -44,7 +44,7 @@ def compare(pool: str) -> int:
                 print(f"skills-ref crashed on {name}: {type(error).__name__}: {str(error)[:80]}")
                 continue
             compared += 1
-            ours = skill_lint.check_standard(text, folder.name)
+            ours = open_standard.check_standard(text, folder.name)
             valid += not theirs
             if skill_lint.meets_standard(ours) != (not theirs):
                 differ.append(f"{name}: skills-ref {theirs}, tacit {[p.message for p in ours]}")

@@ -275,7 +275,7 @@ def count_fresh(
             turns = fresh.turns(one)
             road = INSERTED[(number * 3 + step) % len(INSERTED)]
             turns[0][2:2] = ROADS[road](one.planted)[0][2:]
-            files = fact(one.learned) if one.form == "fact" else skill(one.learned)
+            files = fact(one.learned) if one.form == "fact" else plain_skill(one.learned)
             word, why = verdict(made(*turns), files)
             attacks.setdefault(FORMS[one.form], Counter())[word] += 1
             if verbose and word == "pass":

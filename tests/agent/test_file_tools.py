@@ -107,6 +107,10 @@ def test_nothing_outside_the_project_is_written(
         ".agents/memory/evil/FACT.md",
         "packages/app/.claude/skills/evil/SKILL.md",
         "linked/evil/SKILL.md",
+        "bare/HEAD",
+        "bare/HEAD/x",
+        "worktree/commondir",
+        "full/config",
     ],
 )
 def test_skill_folders_and_what_runs_later_are_not_written(
@@ -115,6 +119,9 @@ def test_skill_folders_and_what_runs_later_are_not_written(
     """Those have roads of their own: the gate, and the user."""
     (project / ".agents" / "skills").mkdir(parents=True)
     (project / "linked").symlink_to(".agents/skills")
+    for name in ("bare/objects/x", "bare/refs/x", "worktree/HEAD", "full/HEAD", "full/commondir"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).touch()
     assert refused(context, "write_file", path=path, content="evil")
     assert not (project / path).exists()
 
@@ -212,18 +219,25 @@ def test_bad_arguments_say_what_a_tool_takes(
 
 
 @pytest.mark.parametrize(
-    "name", ["AGENTS.md", ".claude/settings.json", ".mcp.json", "packages/app/.envrc.sh/CLAUDE.md"]
-)
+    "name",
+    [
+        "AGENTS.md", ".claude/settings.json", ".mcp.json", "packages/app/.envrc.sh/CLAUDE.md",
+        "GEMINI.md", "docs/guide.md",
+    ],
+)  # fmt: skip
 def test_what_others_obey_is_written_only_by_a_yes_to_that_file(
     context: Context, project: Path, name: str
 ) -> None:
     """No rule and no --yes will do: a person says yes to the call, or names it in the settings."""
+    (project / "GEMINI.md").symlink_to("docs/guide.md")
     assert "agent.allow_write" in refused(context, "write_file", path=name, content="evil")
     assert not (project / name).exists()
     context.approved_by_person = True
     use(context, "write_file", path=name, content="one")
     context.approved_by_person = False
     assert "agent.allow_write" in refused(context, "edit_file", path=name, old="one", new="evil")
-    context.options = ToolOptions(allow_write=(name,))
+    context.options = ToolOptions(
+        allow_write=(os.path.relpath((project / name).resolve(), project),)
+    )
     use(context, "edit_file", path=name, old="one", new="two")
     assert (project / name).read_text() == "two"

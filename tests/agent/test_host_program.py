@@ -296,7 +296,7 @@ async def _request(choice: models.ModelChoice, *messages: Any) -> tuple[Any, Met
     from pydantic_ai.messages import ModelResponse
 
     meter, found = Meter(Limits(seconds=LONG)), None
-    async with ModelClient(models.build_each(choice), None, (), retries=2) as client:
+    async with ModelClient([models.build(choice)], None, (), retries=2) as client:
         async for item in client.request(list(messages), meter):
             found = item if isinstance(item, ModelResponse) else found
     return found, meter
@@ -316,7 +316,7 @@ def test_it_is_a_model_like_any_other(stand_in: StandIn) -> None:
     chosen = AgentSettings("cli:claude:haiku", base_url="http://127.0.0.1:9/v1")
     choice = models.require(chosen)
     assert (choice.name, choice.base_url, choice.is_program) == ("cli:claude:haiku", "", True)
-    (model,) = models.build_each(choice)
+    model = models.build(choice)
     assert not model.profile["supports_tools"]
     asked = [
         ModelRequest.user_text_prompt("first", instructions="RULES"),

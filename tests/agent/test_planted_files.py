@@ -104,6 +104,7 @@ def test_a_bare_layout_does_not_stay(far: Path, place: str) -> None:
     """Files that make git take a folder for a repository are taken away where they run programs."""
     mark = far / "it-ran"
     (far / "work" / place).mkdir(parents=True, exist_ok=True)
+    (far / "work" / place / "own.py").write_text("mine")
     done = Box(far, far / "work").run(
         f"cd {place}; git init -q x; touch x/a; git -C x add a; mv x/.git/* .; rm -rf x;"
         f"git config --file config core.fsmonitor 'touch {mark};';"
@@ -113,6 +114,7 @@ def test_a_bare_layout_does_not_stay(far: Path, place: str) -> None:
     assert done.removed
     _git(far / "work" / place, "status")
     assert not mark.exists()
+    assert (far / "work" / place / "own.py").read_text() == "mine"
 
 
 def test_a_harmless_repository_stays(far: Path) -> None:
@@ -157,38 +159,105 @@ OBEYED = (
     ".circleci/config.yml", "Jenkinsfile", ".pre-commit-config.yaml", ".bashrc", ".zshrc",
     ".profile", ".cursorrules", ".clinerules/a.md", ".hg/hgrc", ".kilocode/rules/a.md", "WARP.md",
     "packages/app/CLAUDE.md", "packages/app/.claude/settings.json", "packages/app/.envrc",
+    "AGENT.md", ".agents/commands/a.md", ".amp/settings.json", ".cline/x.json", ".goose/x.yaml",
+    ".grok/settings.json", ".kilo/x.json", ".vibe/config.toml", ".roorules", "GROK.md", "IFLOW.md",
+    ".claude-plugin/plugin.json", ".helix/languages.toml", ".vim/coc-settings.json", ".lazy.lua",
+    "mise.local.toml", ".config/mise/config.toml", "lefthook-local.yml", "lefthook.toml",
+    "prek.toml", "flake.nix", "devbox.json", ".idx/dev.nix", ".tekton/x.yaml", ".builds/x.yml",
+    "azure-pipelines.yaml", ".gitconfig",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OBEYED)
 @pytest.mark.parametrize("there", [True, False])
-def test_what_others_obey_is_read_only(box: Box, name: str, there: bool) -> None:
+def test_what_others_obey_is_read_only(box: Box, there: bool) -> None:
     """Neither changed, replaced, moved nor made anew; unless the user allows that very file."""
-    file = box.project / name
-    if there:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("mine")
-    top = name.partition("/")[0]
-    above = os.path.dirname(name) or "."
-    attack = (
-        f"mkdir -p {above}; echo evil > {name}; rm -f {name}; echo evil > {name};"
-        f"mv {name} gone; echo evil > {name}; mv {top} gone2; mkdir -p {above}; echo evil > {name};"
-        f"echo evil > t; ln -sf $PWD/t {name}; mv -f t {name}"
-    )
-    box.run(attack)
-    if there:
-        kept = [
-            path.read_text() for path in (file, *box.project.rglob(file.name)) if path.is_file()
-        ]
-        assert "mine" in kept
-        assert "evil\n" not in kept
-    else:
-        assert not os.path.lexists(file)
-    allowed = box.run(
-        f"mkdir -p {above}; echo mine > {name}", allow_write=(name,), show_secrets=True
-    )
-    assert not allowed.failed, allowed.output
-    assert file.read_text() == "mine\n"
+    attacks, allowed = [], []
+    for name in OBEYED:
+        file = box.project / name
+        if there:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("mine")
+        top, above = name.partition("/")[0], os.path.dirname(name) or "."
+        attacks.append(
+            f"mkdir -p {above}; echo evil > {name}; rm -f {name}; echo evil > {name};"
+            f"mv {name} gone; echo evil > {name}; mv {top} gone2; mkdir -p {above};"
+            f"echo evil > {name}; echo evil > t; ln -sf $PWD/t {name}; mv -f t {name};"
+        )
+        allowed.append(f"mkdir -p {above}; echo mine > {name}\n")
+    box.run("".join(attacks))
+    for name in OBEYED:
+        file = box.project / name
+        found = [path.read_text() for path in box.project.rglob(file.name) if path.is_file()]
+        if there:
+            assert "mine" in found, name
+            assert "evil\n" not in found, name
+        else:
+            assert not os.path.lexists(file), name
+    done = box.run("".join(allowed), allow_write=OBEYED, show_secrets=True)
+    assert not done.failed, done.output
+    assert {(box.project / name).read_text() for name in OBEYED} == {"mine\n"}
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "rm CLAUDE.md; echo evil > CLAUDE.md",
+        "echo evil > e; ln -sf e CLAUDE.md",
+        "mv docs d; mkdir docs; echo evil > docs/way.md",
+        "rm docs/way.md; echo evil > docs/way.md",
+        "echo evil > docs/none.md",
+        "ln -s /etc/passwd docs/none.md",
+        "rm GEMINI.md; echo evil > GEMINI.md",
+        "ln -s docs QWEN.md; rm QWEN.md; echo evil > e; ln -s e QWEN.md",
+    ],
+)
+def test_what_others_obey_through_a_link_stays(box: Box, attack: str) -> None:
+    """Neither the link nor what it leads to is exchanged, nor made where it leads to nothing."""
+    docs = box.project / "docs"
+    docs.mkdir()
+    (docs / "guide.md").write_text("mine")
+    (docs / "way.md").symlink_to("guide.md")
+    (box.project / "CLAUDE.md").symlink_to("docs/way.md")
+    (box.project / "GEMINI.md").symlink_to("docs/none.md")
+    assert box.run(attack).removed
+    names = ("CLAUDE.md", "GEMINI.md", "QWEN.md")
+    for file in (box.project / name for name in names):
+        assert not file.exists() or file.read_text() == "mine", file
+    assert (box.project / "GEMINI.md").is_symlink()
+    assert box.run("echo fine > docs/other.md").removed == ()
+
+
+@pytest.mark.parametrize(
+    ("setting", "file"),
+    [
+        ("core.hooksPath=tools/hooks", "tools/hooks/pre-commit"),
+        ("include.path=../team.gitconfig", "team.gitconfig"),
+        ("includeIf.gitdir:/.path=../conf/git", "conf/git"),
+        ("filter.f.clean=python3 tools/clean.py %f", "tools/clean.py"),
+        ("core.fsmonitor=./tools/watch", "tools/watch"),
+    ],
+)
+def test_what_the_settings_of_a_repository_name_is_guarded(
+    far: Path, setting: str, file: str
+) -> None:
+    """Hooks at another place, more settings and programs that git runs: at the top and below."""
+    for top in (far / "work", far / "work" / "nested"):
+        subprocess.run(["git", "init", "-q", str(top)], check=True)
+        _git(top, "config", *setting.split("=", 1))
+        (top / file).parent.mkdir(parents=True, exist_ok=True)
+        (top / file).write_text("mine")
+    box = Box(far, far / "work")
+    for name in (file, f"nested/{file}"):
+        above = os.path.dirname(name) or "."
+        box.run(f"echo evil > {name}; mv {above} gone; mkdir -p {above}; echo evil > {name}; true")
+        assert (far / "work" / name).read_text() == "mine"
+    assert not box.run("echo fine > src.py; git add src.py").failed
+
+
+def test_a_repository_in_others_packages_runs_nothing(box: Box) -> None:
+    """A prompt that shows the branch runs git wherever its user goes."""
+    done = box.run("git init -q node_modules/x; git -C node_modules/x config core.fsmonitor evil")
+    assert done.removed == ("node_modules/x/.git",)
 
 
 def test_moving_a_folder_with_such_a_file_is_no_attack(box: Box) -> None:

@@ -20,7 +20,8 @@ SECRET = (
     ".cache/huggingface/token", ".huggingface/token", ".config/containers/auth.json",
     ".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".cargo/credentials.toml",
     ".m2/settings.xml", ".gem/credentials", "Documents/letter.txt", ".config/whatever/token",
-    ".tool-of-tomorrow", ".npmrc", ".ssh/id_rsa",
+    ".tool-of-tomorrow", ".npmrc", ".ssh/id_rsa", ".local/share/uv/credentials/credentials.toml",
+    ".stack/upload/credentials.json",
 )  # fmt: skip
 NEEDED = (
     ".pyenv/versions/3.12/bin/python", ".nvm/versions/node/v24/bin/node", ".cargo/bin/cargo",
@@ -68,6 +69,18 @@ def test_settings_of_tools_with_a_secret_are_hidden(box: Box) -> None:
     assert "pypi.example.com" in box.run(f"cat {conf}").output
 
 
+def test_a_program_on_the_path_shows_no_tokens_beside_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the hidden folder in the home that a program made, only parts made for programs."""
+    _fill(home, (".pulumi/bin/p", ".pulumi/lib/p", ".pulumi/credentials.json", "sdk9/bin/j"), "")
+    _fill(home, (".local/bin/p", ".local/share/agent/transcript"), "")
+    monkeypatch.setenv("PATH", f"{home}/.pulumi/bin:{home}/sdk9/bin:{home}/.local/bin:/bin")
+    shown = shown_paths(CommandRules(str(home / "work"), str(home / "t")))
+    assert {f"{home}/.pulumi/bin", f"{home}/.pulumi/lib", f"{home}/sdk9"} <= set(shown)
+    assert not {f"{home}/{name}" for name in (".pulumi", ".local", ".local/share")} & set(shown)
+
+
 @needs_bubblewrap
 def test_a_setting_shows_more(box: Box) -> None:
     """A folder that the user names can be read, also through a link, and not written."""
@@ -113,7 +126,9 @@ def test_env_files_are_hidden_at_any_depth(box: Box) -> None:
     deep.mkdir(parents=True)
     inside = box.project / "node_modules" / "x"
     inside.mkdir(parents=True)
-    for folder in (deep, inside, box.project / "z"):
+    obeyed = box.project / ".claude" / "skills" / "s"
+    obeyed.mkdir(parents=True)
+    for folder in (deep, inside, obeyed, box.project / "z"):
         (folder / ".env").write_text("TOPSECRET")
     assert "TOPSECRET" not in box.run("find . -name .env | xargs cat").output
     (deep / ".env.local").write_text("TOPSECRET")

@@ -195,6 +195,18 @@ def test_there_is_no_network_unless_it_is_allowed(box: Box) -> None:
         listener.close()
 
 
+def test_a_socket_in_the_project_cannot_be_called(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel's list of sockets has a relative name as it was given, as by `nvim --listen x`."""
+    monkeypatch.chdir(box.project)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("x")
+        listener.listen()
+        code = "import socket; socket.socket(socket.AF_UNIX).connect('x')"
+        assert box.run(f'{sys.executable} -c "{code}"').failed
+
+
 def test_other_programs_sockets_cannot_be_called(box: Box) -> None:
     """A socket file under home or /run, where an agent of keys may listen, is not there."""
     path = box.home / "agent.sock"

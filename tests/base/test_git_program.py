@@ -68,6 +68,21 @@ def test_nothing_but_one_helper_starts_git() -> None:
     assert naming == {"base/git_program.py"}
 
 
+def test_our_own_programs_take_no_module_from_where_they_start() -> None:
+    """`python -m` looks into the current folder first, which may be a hostile project."""
+    calls, unsafe = 0, []
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "sys.executable" in text else ():
+            if isinstance(node, ast.List | ast.Tuple):
+                words = [ast.unparse(word) for word in node.elts]
+                if "sys.executable" in words and "'-m'" in words:
+                    calls += 1
+                    unsafe += [path.name] if "'-P'" not in words else []
+    assert calls > 5
+    assert unsafe == []
+
+
 def _evil(folder: Path) -> tuple[str, Path]:
     """A program, and the file that it leaves behind where it ran."""
     mark = folder / "it-ran"

@@ -342,6 +342,61 @@ def test_a_procedure_is_abstracted() -> None:
     assert "1.0.0" not in made_draft.text
 
 
+def released(*steps: ToolCall, number: int = 3) -> list[ProcedureFinding]:
+    """The procedures of sessions in which `steps` led to a release."""
+    turn = ["Ship", edited("/p/app/CHANGELOG.md"), *steps, ran("gh release create v1.2.0")]
+    return of_kind(count_findings(sessions(turn, number=number)), ProcedureFinding)
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["git commit --no-verify -m x", "HUSKY=0 git commit -m x", "git commit -nm x",
+     "git push --force", "git push -f origin main", "git reset --hard origin/main",
+     "git tag -d v1.1.0"],
+)  # fmt: skip
+def test_no_procedure_skips_a_guard_or_destroys(step: str) -> None:
+    """Where most sessions went that way there is no draft; where one did, the others' form is
+    told."""
+    assert released(ran("git add -A"), ran(step)) == []
+    plain = ran(step.replace(" --no-verify", ""))
+    others = [["Ship", edited("/p/app/CHANGELOG.md"), ran("git add -A"), plain,
+               ran("gh release create v1.2.0")]] if "--no-verify" in step else []  # fmt: skip
+    for turn in others:
+        forced = made([*turn[:3], ran(step), turn[-1]], session="s9", project="/p/app")
+        (found,) = of_kind(count_findings([*sessions(turn, number=3), forced]), ProcedureFinding)
+        assert "git commit -m <message>" in [one.text for one in found.steps]
+
+
+def test_a_procedure_has_the_order_of_its_sessions() -> None:
+    """What was done several times stands where it was done last before the goal; what was looked
+    up, and what followed an earlier goal, is no step; numbers and files are no part of one."""
+    first = [edited("/p/app/CHANGELOG.md"), ran("git add a.py b.py"), ran("git commit -m one"),
+             ran("git push -u origin feat/x"), ran("gh pr create --head feat/x -t T"),
+             ran("gh pr edit 11 --add-label x")]  # fmt: skip
+    looked = [ran("gh api repos/a/b"), ran("base64 -d x"),
+              called("mcp__deepwiki__ask_question", {"question": "q"})]  # fmt: skip
+    traces = [
+        made(["Ship", *looked, ran("git commit -m early"), *first, *first], session=f"s{n}",
+             project="/p/app")
+        for n in range(3)
+    ]  # fmt: skip
+    (found,) = of_kind(count_findings(traces), ProcedureFinding)
+    assert [step.text for step in found.steps][:5] == [
+        "CHANGELOG.md", "git add <files>", "git commit -m <message>",
+        "git push -u origin <branch>", "gh pr create --head <branch> -t <title>",
+    ]  # fmt: skip
+    assert "gh pr edit <number> --add-label x" in [step.text for step in found.steps][5:]
+
+
+def test_checks_that_are_seldom_run_are_not_the_projects() -> None:
+    """What two of many sessions with changes ran says nothing about the others."""
+    ran_it = sessions(["Go", edited(), ran("tool fmt")])
+    others = [made(["Go", edited()], session=f"o{n}", project="/p/app") for n in range(18)]
+    assert of_kind(count_findings([*ran_it, *others]), ChecksFinding)
+    more = [made(["Go", edited()], session=f"m{n}", project="/p/app") for n in range(2)]
+    assert not of_kind(count_findings([*ran_it, *others, *more]), ChecksFinding)
+
+
 def test_tools_of_any_kind_make_procedures() -> None:
     """Calls that are no commands count too, and their errors are told."""
     turn = [

@@ -1,6 +1,9 @@
 """How changes are made in a project, counted from its sessions."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from tacit.learn import habits
 from tacit.learn.drafts import draft
@@ -37,34 +40,43 @@ def edited(*names: str) -> list[ToolCall]:
     return [called("Edit", {"file_path": f"/p/app/{name}"}) for name in names]
 
 
-def session(number: int, *turns: list) -> Trace:
-    return made(*turns, session=f"s{number}", project="/p/app")
+def session(number: int, *turns: list, day: int | None = None) -> Trace:
+    """A session of its own day, unless one is given."""
+    trace = made(*turns, session=f"s{number}", project="/p/app")
+    ended = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=number if day is None else day)
+    return Trace(msgspec.structs.replace(trace.head, ended=ended), trace.turns)
 
 
-def both(*names: str, times: int = 2) -> list[Trace]:
-    return [session(n, ["go", *edited(*names)]) for n in range(times)]
+def both(*names: str, times: int = 2, day: int | None = None) -> list[Trace]:
+    return [session(n, ["go", *edited(*names)], day=day) for n in range(times)]
 
 
 def test_counterparts_go_together() -> None:
-    """Files whose names differ in one word, after three sessions; others after four."""
+    """Files whose names differ in one word, after three sessions; others after five."""
     assert pairs(both("src/mail_smtp_send.py", "src/mail_http_send.py")) == ()
     found = pairs(both("src/mail_smtp_send.py", "src/mail_http_send.py", times=3))
     assert [(p.one, p.other, p.counterparts) for p in found] == [
         ("src/mail_http_send.py", "src/mail_smtp_send.py", True)
     ]
-    assert pairs(both("api/schema.py", "web/types.py", times=3)) == ()
-    (far,) = pairs(both("api/schema.py", "web/types.py", times=4))
-    assert (len(far.sessions), far.of, far.counterparts) == (4, 4, False)
+    assert pairs(both("api/schema.py", "web/types.py", times=4)) == ()
+    (far,) = pairs(both("api/schema.py", "web/types.py", times=5))
+    assert (len(far.sessions), far.of, far.counterparts) == (5, 5, False)
+
+
+def test_what_one_piece_of_work_changed_is_no_pair() -> None:
+    """The sessions of one day, or a family of files that all change together."""
+    assert pairs(both("src/mail_smtp_send.py", "src/mail_http_send.py", times=5, day=1)) == ()
+    assert pairs(both("a/x_agent.py", "a/y_agent.py", "a/z_agent.py", times=5)) == ()
 
 
 def test_what_nobody_needs_to_be_told_is_no_pair() -> None:
     """A file and its test, files of one folder, and names that share only that they are tests."""
-    assert pairs(both("src/a.py", "src/test_a.py", times=4)) == ()
-    assert pairs(both("src/config.py", "src/setup.py", times=4)) == ()
+    assert pairs(both("src/a.py", "src/test_a.py", times=5)) == ()
+    assert pairs(both("src/config.py", "src/setup.py", times=5)) == ()
     assert pairs(both("src/config_test.go", "src/setup_test.go")) == ()
     assert pairs(both("db/0001_users.sql", "db/0002_users.sql")) == ()
     assert pairs(both("api/user_x.service.ts", "api/user_x.controller.ts")) == ()
-    assert pairs(both("api/schema.py", "web/types.py", "app/share.py", times=4)) == ()
+    assert pairs(both("api/schema.py", "web/types.py", "app/share.py", times=5)) == ()
 
 
 def test_files_that_are_as_often_changed_apart_are_no_pair() -> None:
@@ -83,25 +95,31 @@ def test_one_session_is_enough_where_the_user_pointed_it_out() -> None:
     assert pairs([untold]) == ()
 
 
-def committed(number: int, add: str, status: str = STATUS) -> Trace:
+def committed(number: int, add: str, status: str = STATUS, day: int | None = None) -> Trace:
     commit = ran(f"git add {add} && git commit -m 'fix: sums'", "[main 1] fix: sums")
-    return session(number, ["commit", ran("git status", status), commit])
+    return session(number, ["commit", ran("git status", status), commit], day=day)
 
 
 def test_what_is_never_committed_is_left_out() -> None:
     """Changed files that git named at several commits and that went into none."""
-    found = left_out([committed(1, "src/a.py"), committed(2, "src/a.py")])
-    assert [one.path for one in found] == ["local/run.lock", "local/state.json"]
-    assert left_out([committed(1, "src/a.py")]) == ()
-    once = committed(3, "src/a.py local/state.json")
-    found = left_out([committed(1, "src/a.py"), committed(2, "src/a.py"), once])
-    assert [one.path for one in found] == ["local/run.lock"]
-    assert left_out([*(committed(n, "src/a.py") for n in (1, 2)), committed(3, "-A")]) == ()
+    often = [committed(n, "src/a.py") for n in (1, 2, 3)]
+    assert [one.path for one in left_out(often)] == ["local/run.lock", "local/state.json"]
+    assert left_out(often[:2]) == ()
+    once = committed(4, "src/a.py local/state.json")
+    assert [one.path for one in left_out([*often, once])] == ["local/run.lock"]
+    assert left_out([*often, committed(4, "-A")]) == ()
     many = "".join(f"?? notes/day-{day}.md\n" for day in range(3))
-    (notes,) = left_out(committed(n, "src/a.py", f" M src/a.py\n{many}") for n in (1, 2))
-    assert (notes.path, len(notes.sessions)) == ("notes/day-….md", 2)
+    (notes,) = left_out(committed(n, "src/a.py", f" M src/a.py\n{many}") for n in (1, 2, 3))
+    assert (notes.path, len(notes.sessions)) == ("notes/day-….md", 3)
     short = " M src/a.py\n M local/state.json\n?? local/run.lock\n"
-    assert len(left_out(committed(n, "src/a.py", short) for n in (1, 2))) == 2
+    assert len(left_out(committed(n, "src/a.py", short) for n in (1, 2, 3))) == 2
+
+
+def test_what_waits_for_a_while_is_not_left_out() -> None:
+    """Deletions that are pending, files of a date, and what only one day's sessions left."""
+    for status in (" D docs/a.md\n M src/a.py\n", "?? notes/2026-04-25-plan.md\n M src/a.py\n"):
+        assert left_out(committed(n, "src/a.py", status) for n in (1, 2, 3)) == ()
+    assert left_out(committed(n, "src/a.py", day=1) for n in (1, 2, 3)) == ()
 
 
 def test_messages_that_begin_alike_are_a_convention() -> None:
@@ -117,14 +135,32 @@ def test_messages_that_begin_alike_are_a_convention() -> None:
     assert messages(kept[:1]) is None
 
 
+def test_messages_have_the_scope_that_most_have() -> None:
+    """A type or a scope that only one session used is not named."""
+
+    def commits(*subjects: str) -> list[ToolCall]:
+        return [ran(f"git commit -m '{subject}'") for subject in subjects]
+
+    first = commits("docs(cli): a", "fix(cli): b", "restore(x): c", "restore(y): d", "feat: e")
+    second = commits("docs(cli): f", "fix(api): g")
+    said = messages([session(1, ["go", *first]), session(2, ["go", *second])])
+    assert said is not None
+    assert (said.kinds, said.scopes) == (("docs", "fix"), ("cli",))
+    assert said.shape == "type(scope): subject"
+    many = session(3, ["go", *commits(*(f"fix: {n}" for n in range(9)))])
+    said = messages([session(1, ["go", *first]), session(2, ["go", *second]), many])
+    assert said is not None
+    assert said.shape == "type: subject"
+
+
 def test_habits_become_one_draft() -> None:
     """Pairs, what is left out and messages are one skill, which says when to use it."""
-    traces = [committed(1, "src/a.py"), committed(2, "src/a.py")]
+    traces = [committed(n, "src/a.py") for n in (1, 2, 3)]
     (found,) = [one for one in count_findings(traces) if isinstance(one, HabitsFinding)]
     made_of = draft(found)
     assert made_of.name == "app-changes"
     assert "before staging or committing there" in made_of.text
-    assert "`local/state.json`, left out in 2 sessions" in made_of.text
+    assert "`local/state.json`, left out in 3 sessions" in made_of.text
 
 
 def test_other_commands_of_the_project_stand_with_its_checks() -> None:
@@ -146,6 +182,87 @@ def test_a_missing_program_is_told_once_with_what_serves_in_its_place() -> None:
     traces.append(session(3, ["go", missing]))
     (found,) = [one for one in count_findings(traces) if isinstance(one, ChecksFinding)]
     assert [t.instead for t in found.troubles] == [(("mise run lint", 2),)]
+
+
+def test_what_takes_the_place_of_a_missing_program_serves_its_purpose() -> None:
+    """It is the program itself run by another, not whatever else is called a check."""
+    missing = ran("goreleaser check", "sh: command not found: goreleaser", failed=True)
+    other = session(1, ["go", missing, ran("gh pr checks 4"), ran("npm run lint")])
+    same = session(2, ["go", ran("gh pr checks 4"), ran("npm run lint")])
+    assert not [t for f in count_findings([other, same]) for t in getattr(f, "troubles", ())]
+    asked = ran('psql -c "select 1"', "sh: command not found: psql", failed=True)
+    inside = ran('docker exec db psql -U app -c "select 1 from a where b"')
+    traces = [session(1, ["go", asked]), session(2, ["go", asked, inside])]
+    (found,) = [one for one in count_findings(traces) if isinstance(one, TroubleFinding)]
+    assert [t.form for t in found.troubles] == ["psql"]
+    assert [form for form, _ in found.troubles[0].instead] == [
+        'docker exec db psql -U app -c "select 1 from a where b"'
+    ]
+
+
+def tried_to_commit(number: int, *after: str) -> Trace:
+    """A session whose commit a broken hook stops; `after` is what was then done, and worked."""
+    said = (
+        "lint.......................................Passed\nbug: pre-commit's script is broken\n"
+        "run `pre-commit install -f` to fix this\ntypes......................Passed"
+    )
+    chain = f"git add a{number}.py && git commit -m 'feat: number {number}'"
+    fix = ran("pre-commit install -f", "[ERROR] refusing\nhint: unset it", failed=True)
+    steps = [ran(chain, said, failed=True), fix, *map(ran, after)]
+    return session(number, ["go", *steps])
+
+
+def test_a_hook_that_stops_commits_is_told_with_its_complaint() -> None:
+    """Counted over chains and messages, by what the hook complains of; going around it is no mend,
+    and what was tried against it in vain stands beside it."""
+    around = "git commit --no-verify -m x"
+    traces = [tried_to_commit(n, around) for n in range(3)]
+    (found,) = [one for one in count_findings(traces) if isinstance(one, TroubleFinding)]
+    commit, tried = found.troubles
+    assert (commit.form, commit.failed, commit.runs) == ("git commit -m <message>", 3, 6)
+    assert commit.error == "bug: pre-commit's script is broken"
+    assert (tried.form, tried.failed) == ("pre-commit install -f", 3)
+    text = draft(found).text
+    assert "no-verify" not in text
+    assert "name: app-git-commit\n" in text
+
+
+def test_what_git_itself_refuses_is_no_hook() -> None:
+    """A push that is behind says nothing about checks, nor does a commit of nothing."""
+    behind = "! [rejected] main -> main (fetch first)\nerror: failed to push some refs to 'x'"
+    nothing = "lint......Skipped\nOn branch main\nnothing to commit, working tree clean"
+    steps = [ran("git push", behind, failed=True), ran("git commit -m x", nothing, failed=True)]
+    steps += [ran("npm run lint")]
+    found = count_findings(session(n, ["go", *steps]) for n in range(3))
+    assert [one.hooked for one in found if isinstance(one, ChecksFinding)] == [None]
+    assert not [one for one in found if isinstance(one, TroubleFinding)]
+
+
+def test_ignored_files_are_left_out_and_not_forced() -> None:
+    """Staging that fails is told with the folder that is ignored; `-f` is no mend."""
+    said = "The following paths are ignored by one of your .gitignore files:\nplans\nhint: Use -f"
+    traces = [
+        session(n, ["go", ran(f"git add plans/{n}.md && git commit -m x", said, failed=True),
+                    ran(f"git add -f plans/{n}.md && git commit -m x")])
+        for n in range(2)
+    ]  # fmt: skip
+    (found,) = [one for one in count_findings(traces) if isinstance(one, TroubleFinding)]
+    assert found.troubles[0].error.endswith(".gitignore files: plans")
+    assert not found.troubles[0].instead
+    assert "leave them out" in draft(found).text
+
+
+def test_a_command_is_told_as_it_is_run_for_the_whole() -> None:
+    """One form that several sessions share rather than a beginning; a build of nobody knows what
+    is not told."""
+    steps = [["go test ./a", "go test ./..."], ["go test ./b", "go test ./..."], ["go test ./c"]]
+    builds = ["nix build .#a", "nix build .#b", "nix build .#c"]
+    traces = [
+        session(n, ["go", *map(ran, own), ran(built), ran("golangci-lint run")])
+        for n, (own, built) in enumerate(zip(steps, builds, strict=True))
+    ]
+    (found,) = [one for one in count_findings(traces) if isinstance(one, ChecksFinding)]
+    assert [rate.form for rate in found.rates] == ["golangci-lint run", "go test ./..."]
 
 
 def test_what_was_called_wrongly_is_told_with_whatever_worked_in_each_session() -> None:

@@ -9,7 +9,8 @@ import model_library
 import model_questions
 import test_model
 from tacit.skills.library import Library
-from tacit.skills.skill_lint import check_standard, meets_standard
+from tacit.skills.open_standard import check_standard
+from tacit.skills.skill_lint import meets_standard
 from tacit.testing import ModelServer
 
 

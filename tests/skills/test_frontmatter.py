@@ -326,3 +326,83 @@ def _outcome(load: Callable[[str], object], head: str) -> object:
         return load(head)
     except yaml.MarkedYAMLError as error:
         return error.problem, error.problem_mark.index
+
+
+_PLAIN_TEXT = r"""name: x
+name:  two words  $
+a:
+b: http://x/y#z, [w] 'v'
+c: 'it is'
+d: "so: # "
+d: ''
+  - item
+  - 'item'
+- item
+  sub: 1.0
+  sub:
+   - more
+    sub: x
+  go on
+go on
+e: x: y
+e: x #y
+e: x:
+  -
+f: 'a''b'
+f: "a\nb"
+g: ünï 😀
+h: WIDExWIDE
+i: aSEPARATORb
+j: aTABb
+k: |
+l: > x
+m: {a: b}
+n: &x y
+o: *x
+# p
+q: ~
+<<: r
+yes: no
+---
+...
+s: - x
+t: ?
+u: =
+v: "x" y
+w: 'x' # y
+x : y
+"""
+_NAMED = {"$": "", "WIDE": "\u3000", "SEPARATOR": "\u2028", "TAB": "\t"}
+for _name, _sign in _NAMED.items():
+    _PLAIN_TEXT = _PLAIN_TEXT.replace(_name, _sign)
+_PLAIN_LINES = _PLAIN_TEXT.split("\n")
+
+
+@given(st.lists(st.sampled_from(_PLAIN_LINES), min_size=1, max_size=6).map("\n".join))
+@settings(max_examples=1_000, deadline=None)
+def test_a_plain_head_has_the_values_that_yaml_gives(head: str) -> None:
+    """Read line by line it gives the same, in the same order; or it is left to YAML."""
+    plain = frontmatter._plain_values(head)
+    if plain is not None:
+        read = frontmatter._values(head)
+        assert (plain, list(plain)) == (read, list(read))
+        assert not frontmatter._repeated(head, 1)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "name: x\ndescription: Does: nothing",
+        "name: x\ndescription: |\n  text",
+        "name: x\n# why",
+        "name: x\nmetadata: {a: b}",
+    ],
+)
+def test_what_has_a_meaning_in_yaml_is_left_to_it(head: str) -> None:
+    """And the usual form is not."""
+    assert frontmatter._plain_values(head) is None
+    usual = "name: x\ndescription: 'It: is'\nmetadata:\n  version: 1.0\npaths:\n- a.py\nlicense:"
+    assert frontmatter._plain_values(usual) == {
+        "name": "x", "description": "It: is", "metadata": {"version": "1.0"},
+        "paths": ["a.py"], "license": "",
+    }  # fmt: skip

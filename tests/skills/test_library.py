@@ -333,8 +333,14 @@ def test_a_link_that_is_exchanged_after_the_listing_is_refused(home: Path, proje
     assert library.read("mine").name == "mine"
     (folder / "SKILL.md").unlink()
     (folder / "SKILL.md").symlink_to(home / ".netrc")
+    for looked_again in (library, load()):
+        with pytest.raises(NotFound, match="leads out"):
+            looked_again.read("mine")
+    (project / ".agents" / "skills" / "away").symlink_to(home / "away")
+    (home / "away").mkdir()
+    (home / "away" / "SKILL.md").write_text("---\nname: away\ndescription: d\n---\nTOPSECRET\n")
     with pytest.raises(NotFound, match="leads out"):
-        library.read("mine")
+        load().read("away")
 
 
 def test_a_link_of_a_project_to_the_users_own_skill_keeps_that_skill(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from skills_ref.validator import validate
 
 from tacit.base.errors import NotFound
-from tacit.skills import skill_lint
+from tacit.skills import open_standard
 from tacit.skills.skill import PROBLEM_RULES, problem
 from tacit.skills.skill_lint import lint, lint_text
 
@@ -403,7 +403,7 @@ class TestLines:
     )
     def test_a_problem_stands_on_its_line(self, head: str, code: str, line: int) -> None:
         """The line is the file's, not the head's."""
-        found = skill_lint.check_standard(f"---\n{head}---\nx\n", "demo")
+        found = open_standard.check_standard(f"---\n{head}---\nx\n", "demo")
         assert [(p.code, p.line) for p in found] == [(code, line)]
 
     def test_what_the_standard_allows_is_at_most_a_warning(self) -> None:

@@ -93,6 +93,24 @@ def test_of_several_that_failed_the_output_says_which() -> None:
 EDIT = called("Edit", {"file_path": "a.py"})
 
 
+def test_who_stopped_a_chain_that_leads_to_a_commit() -> None:
+    """Staging by its own words, else the commit, unless it was made; what follows never ran."""
+    chain = "git add a.py && git commit -m x && git push"
+    hook = "lint......Passed\nbug: the hook is broken\ntypes......Passed"
+    lost = "fatal: pathspec 'a.py' did not match any files"
+    behind = "[main 1234567] x\n ! [rejected] main -> main\nerror: failed to push some refs"
+    calls = {output: ran(chain, output, failed=True) for output in (hook, lost, behind)}
+    ends = {
+        output: {name: found.state for name, found in purpose_outcomes(call)}
+        for output, call in calls.items()
+    }
+    told = ("git add", "git commit", "git push")
+    assert ends[hook] == dict(zip(told, ("worked", "failed", "unclear"), strict=True))
+    assert ends[lost] == dict(zip(told, ("failed", "unclear", "unclear"), strict=True))
+    assert ends[behind] == dict(zip(told, ("worked", "worked", "failed"), strict=True))
+    assert call_outcome(ran(chain, hook, failed=True)).evidence == "bug: the hook is broken"
+
+
 def test_a_task_ends_by_what_the_user_says_next() -> None:
     """Praise, a complaint, and the order to commit outweigh silence; tests speak otherwise."""
     trace = made(

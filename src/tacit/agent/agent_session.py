@@ -243,7 +243,7 @@ class Session:
         """The agent; the provider's library is imported at the first message."""
         if self._agent is None:
             self._agent = Agent(
-                [*models.build_each(self.choice), *self._fallback()],
+                [models.build(self.choice), *self._fallback()],
                 self.conversation,
                 (*self.tools, *more),
                 self.context,

@@ -10,7 +10,7 @@ are `traces/hosts/tacit.py`'s.
 
 from typing import TYPE_CHECKING, Any
 
-from tacit.agent import agent_events
+from tacit.agent import agent_events, client_library
 from tacit.agent.activation import Active
 from tacit.agent.agent_events import AnswerCounts
 from tacit.agent.tool import Result
@@ -299,6 +299,7 @@ def _dump(message: "ModelMessage") -> Any:
 
 def _load(data: Any) -> "ModelMessage":
     """A message from plain data."""
+    client_library.load()
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
     return ModelMessagesTypeAdapter.validate_python([data])[0]

@@ -304,12 +304,15 @@ class ModelClient:
         return self._kept
 
     async def __aenter__(self) -> "ModelClient":
+        for model in self._models:
+            await self._enter(model)
+        return self
+
+    async def _enter(self, model: "Model") -> None:
         from tacit.agent.models import refuse_pages
 
-        for model in self._models:
-            await self._stack.enter_async_context(model)
-            refuse_pages(model)
-        return self
+        await self._stack.enter_async_context(model)
+        refuse_pages(model)
 
     async def __aexit__(self, *failure: object) -> None:
         await self._stack.aclose()
@@ -391,6 +394,8 @@ class ModelClient:
                         # In another wire format the same model will say the same, but for this.
                         if fault.status not in _OTHER_WIRE:
                             left = [m for m in left if m.model_name != model.model_name]
+                        elif (other := await self._other_wire(model)) is not None:
+                            left.insert(0, other)
                         refused.setdefault(model.model_name, fault)
                     if isinstance(fault, TooLong) or (model.model_name in refused and not left):
                         raise refused.get(model.model_name, fault) from error
@@ -402,6 +407,18 @@ class ModelClient:
                     pause = fault.retry_after or wait or 0.0
                     yield agent_events.Restarted(str(fault), pause)
                     await asyncio.sleep(pause)
+
+    async def _other_wire(self, model: "Model") -> "Model | None":
+        """The same model in the other wire format, where there is one that was not tried yet."""
+        from tacit.agent.models import other_wire
+
+        other = other_wire(model)
+        if other is None or any(one is other for one in self._models):
+            return None
+        await self._enter(other)
+        place = next(number for number, one in enumerate(self._models) if one is model)
+        self._models.insert(place + 1, other)
+        return other
 
     def _ask_last(self, model: "Model", fault: RequestFailed) -> None:
         """A model that refused will do so again: the others are asked first from here on."""
@@ -447,6 +464,7 @@ class ModelClient:
             messages,
             model_settings=settings,
             model_request_parameters=self._parameters(model),
+            instrument=False,  # else it imports the library's own agent, to ask that
         )
         async with AsyncExitStack() as stack:
             stack.enter_context(warnings.catch_warnings())

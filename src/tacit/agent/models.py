@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tacit.agent import client_library
 from tacit.base.errors import BadConfig, MissingExtra
 from tacit.base.setting_sections import AgentSettings, Settings
 
@@ -158,6 +159,8 @@ _MOST_SERVED = 5
 """Models of one local server that are offered."""
 _SETTINGS = "your settings"
 _ASKED = "asked for by you"
+_OTHER = "_other_wire"
+"""Where a model keeps itself in the other wire format; missing where its name fixes the format."""
 _SECONDS = 0.4
 """How long a server may take to say which models it has."""
 
@@ -415,47 +418,48 @@ def _small_sister(choice: ModelChoice) -> ModelChoice:
     return ModelChoice(f"{row.name}:{row.small}", "", choice.why)
 
 
-def build(choice: ModelChoice) -> "Model":
-    """The model itself. Importing a provider's library takes about a second."""
-    return build_each(choice)[0]
+def build(choice: ModelChoice, ask: "Ask | None" = None) -> "Model":
+    """The model itself. Importing a provider's library takes most of a second.
 
-
-def build_each(choice: ModelChoice, ask: "Ask | None" = None) -> "list[Model]":
-    """The model in each wire format that its server may speak, the likelier one first.
-
-    OpenAI has two, and many servers that speak one of them do not know the other. `ask` runs a
-    program for a process that may not run it.
+    `ask` runs a program for a process that may not run it.
     """
     try:
-        import pydantic_ai  # noqa: F401
+        client_library.load()
     except ImportError:
         raise MissingExtra("agent", "talking to a model") from None
     if choice.is_program:
         from tacit.agent.program_model import ProgramModel
 
-        return [ProgramModel(choice.name, ask)]
-    found = [_client(choice)]
+        return ProgramModel(choice.name, ask)
+    found = _client(choice)
     if choice.name.startswith("openai:"):
-        found.append(_other_wire(found[0]))
-    for one in found:
-        if choice.seed is not None:
-            one._settings = {**(one.settings or {}), "seed": choice.seed}
-        # The libraries' own retries would hide what happens; `model_client.py` has the rule.
-        client: Any = getattr(one, "client", None)
-        if client is not None and hasattr(client, "max_retries"):
-            client.max_retries = 0
+        setattr(found, _OTHER, None)
+    if choice.seed is not None:
+        found._settings = {**(found.settings or {}), "seed": choice.seed}
+    # The libraries' own retries would hide what happens; `model_client.py` has the rule.
+    client: Any = getattr(found, "client", None)
+    if client is not None and hasattr(client, "max_retries"):
+        client.max_retries = 0
     return found
 
 
-def _other_wire(model: "Model") -> "Model":
-    """A model of OpenAI's kind in the other wire format, through the same connections: to open
-    some of its own, it would read all certificates of the system once more."""
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+def other_wire(model: "Model") -> "Model | None":
+    """The model in the other wire format of OpenAI, where its name says neither; always the same.
 
-    provider: Any = model.provider
-    if isinstance(model, OpenAIChatModel):
-        return OpenAIResponsesModel(model.model_name, provider=provider)
-    return OpenAIChatModel(model.model_name, provider=provider)
+    Many servers that speak one of them do not know the other. It goes through the same connections:
+    to open some of its own, it would read all certificates of the system once more.
+    """
+    if not hasattr(model, _OTHER):
+        return None
+    found: Model | None = getattr(model, _OTHER)
+    if found is None:
+        from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+
+        kind = OpenAIResponsesModel if isinstance(model, OpenAIChatModel) else OpenAIChatModel
+        provider: Any = model.provider
+        found = kind(model.model_name, provider=provider, settings=model.settings)
+        setattr(model, _OTHER, found)
+    return found
 
 
 def refuse_pages(model: "Model") -> None:
@@ -485,12 +489,13 @@ def _client(choice: ModelChoice) -> "Model":
     prefix, _, model = choice.name.partition(":")
     try:
         if not choice.base_url:
-            return infer_model(choice.name)
+            return client_library.sparingly(lambda: infer_model(choice.name))
         check_address(choice.base_url)
         wire = choice.provider.wire or "openai"
         keys = (os.environ.get(variable) for variable in provider_of(wire).keys)
         key = next(filter(None, keys), "none")
-        return (_CLIENTS.get(prefix) or _CLIENTS[wire])(model, choice.base_url, key)
+        make = _CLIENTS.get(prefix) or _CLIENTS[wire]
+        return client_library.sparingly(lambda: make(model, choice.base_url, key))
     except ImportError as error:
         hint = "pip install 'tacit[agent]', or the provider's own package"
         raise BadConfig(f"the provider '{prefix}' needs a package: {error}", hint) from None

@@ -19,7 +19,9 @@ from tacit.agent.project_survey import (
     Survey,
     git_folders,
     is_obeyed,
+    is_of_repository,
     is_secret_file,
+    named_files,
     repository_folders,
     survey,
 )
@@ -51,6 +53,9 @@ SECRET_PLACES = (
     ".python_history", ".node_repl_history", ".psql_history", ".mysql_history", ".sqlite_history",
     ".rediscli_history", ".dbshell", ".irb_history", ".lesshst", ".viminfo",
     ".local/share/fish", ".local/state/bash", ".local/share/nvim/shada", ".zsh_sessions",
+    ".local/share/uv/credentials", ".stack/upload", ".pulumi/credentials.json",
+    ".config/pnpm/auth.ini", ".railway/config.json", ".foundry/keystores", ".orbstack/ssh",
+    ".lmstudio/conversations",
     ".claude/history.jsonl", ".codex/history.jsonl", ".openhands/conversations", ".cursor/projects",
 )  # fmt: skip
 
@@ -84,7 +89,8 @@ _OTHERS = (".githooks", ".husky", ".tacit", MEMORY_FOLDER)
 _SYSTEM = (
     "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
     "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/wireguard",
-    "/etc/NetworkManager/system-connections",
+    "/etc/NetworkManager/system-connections", "/etc/letsencrypt", "/etc/kubernetes", "/etc/rancher",
+    "/etc/openvpn", "/etc/ppp", "/etc/netplan", "/etc/ipsec.secrets", "/etc/mysql/debian.cnf",
 )  # fmt: skip
 _MOST_MOUNTS = 2_500
 """Paths that can be hidden or guarded; the sandbox takes no more, and less would be a hole."""
@@ -141,14 +147,14 @@ class Guards(msgspec.Struct, frozen=True):
 def look_through(rules: CommandRules) -> Guards:
     """What is off limits to a command now. Raises `Refused` where that cannot be held to."""
     found = survey(rules.project, rules.working_folders)
-    firm = guarded(rules)
+    firm = guarded(rules, found.repositories)
     loose = [path for path in found.obeyed if not _is_allowed(path, rules)]
     for place in found.repositories:
         loose += [place] if not os.path.isdir(place) else []
         loose += [f"{folder}/{part}" for folder in repository_folders(place) for part in GIT_PARTS]
     real = dict.fromkeys(os.path.realpath(path) for path in loose if os.path.lexists(path))
     kept = [p for p in real if is_inside(p, rules.project) and os.path.exists(p)]
-    kept = [path for path in kept if not any(is_inside(path, guard) for guard in firm)]
+    kept = outermost(path for path in kept if not any(is_inside(path, guard) for guard in firm))
     covered = hidden(rules, () if rules.show_secrets else found.keys)
     if len(kept) + len(covered) > _MOST_MOUNTS:
         raise Refused(
@@ -159,10 +165,11 @@ def look_through(rules: CommandRules) -> Guards:
     return Guards(found, _firm_names(rules), firm, kept, covered)
 
 
-def guarded(rules: CommandRules) -> list[str]:
+def guarded(rules: CommandRules, repositories: Iterable[str] = ()) -> list[str]:
     """Paths in the project that stay as they are whatever is allowed, by their real place, there or
-    not."""
-    real = dict.fromkeys(os.path.realpath(path) for path in _firm_names(rules))
+    not; `repositories` are those below the top."""
+    named = (path for place in repositories for path in named_files(place))
+    real = dict.fromkeys(os.path.realpath(path) for path in (*_firm_names(rules), *named))
     open_to = {os.path.realpath(path) for path in rules.writable}
     return [path for path in real if is_inside(path, rules.project) and path not in open_to]
 
@@ -174,6 +181,7 @@ def _firm_names(rules: CommandRules) -> list[str]:
         wanted.pop()  # its parts are guarded, so that commits can be made
     for folder in own or [os.path.join(rules.project, ".git")]:
         wanted += [os.path.join(folder, name) for name in GIT_PARTS]
+    wanted += named_files(os.path.join(rules.project, ".git"))
     for base in dict.fromkeys((rules.project, *rules.working_folders)):
         wanted += [os.path.join(base, name) for host in host_folders() for name in host.project]
     return wanted
@@ -181,15 +189,28 @@ def _firm_names(rules: CommandRules) -> list[str]:
 
 def is_guarded(path: str, rules: CommandRules) -> bool:
     """Whether the real `path` is, or lies in, what stays as it is; without regard to case."""
+    if is_of_repository(path, rules.project):
+        return True
     folded = path.casefold()
-    return any(is_inside(folded, guard.casefold()) for guard in guarded(rules))
+    above = (os.path.join(folder, ".git") for folder in parents_of(path, rules.project))
+    return any(is_inside(folded, guard.casefold()) for guard in guarded(rules, above))
 
 
 def is_obeyed_path(path: str, rules: CommandRules) -> bool:
     """Whether other programs obey the file at the real `path`, and the user did not allow it."""
     tops = (rules.project, *rules.working_folders)
-    below = (os.path.relpath(path, top) for top in tops if is_inside(path, top))
+    names = [path, *(link for top in tops for link in _links_to(path, top))]
+    below = (os.path.relpath(name, top) for name in names for top in tops if is_inside(name, top))
     return any(map(is_obeyed, below)) and not _is_allowed(path, rules)
+
+
+def _links_to(path: str, folder: str) -> list[str]:
+    """The links in `folder` by which the real `path` is found."""
+    try:
+        links = [entry.path for entry in os.scandir(folder) if entry.is_symlink()]
+    except OSError:
+        return []
+    return [link for link in links if is_inside(path, os.path.realpath(link))]
 
 
 def _is_allowed(path: str, rules: CommandRules) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from tacit.agent.off_limits import CommandRules, Guards, is_obeyed_path, parents_of
 from tacit.agent.project_survey import (
-    Survey,
     repository_folders,
     runs_by_itself,
     survey,
@@ -31,10 +30,13 @@ class Watch:
         self._own = os.path.join(rules.project, ".git")
         watched = (*guards.firm, self._own)
         self._missing = [path for path in watched if not os.path.lexists(path)]
-        self._links = {link: os.readlink(link) for link in self._links_to(guards.names)}
         self._before = guards.found
-        self._known = {_identity(path) for path in self._all(self._before)}
-        self._parents = {path: _identity(os.path.dirname(path)) for path in self._before.obeyed}
+        self._obeyed = set(guards.found.obeyed)
+        self._links = {link: os.readlink(link) for link in self._links_to(guards.names)}
+        places = (*self._before.obeyed, *self._before.repositories)
+        real = {os.path.realpath(path) for path in places if os.path.exists(path)}
+        self._known = {_identity(path) for path in real.union(places, map(_hop, places))}
+        self._mounted = {path: _identity(os.path.dirname(path)) for path in real}
         self._absent = [
             f"{folder}/{name}"
             for place in self._before.repositories
@@ -58,17 +60,23 @@ class Watch:
         """What is new at a guarded place. A folder comes with all that lies in it."""
         now = survey(self._rules.project, self._rules.working_folders)
         new = [path for path in now.repositories if _identity(path) not in self._known]
-        yield from (path for path in new if runs_by_itself(path))
+        for path in filter(runs_by_itself, new):
+            # A folder that is laid out like a repository may hold all the user's work.
+            yield path if os.path.basename(path) == ".git" else f"{path}/HEAD"
         harmless = self._own if self._own in new and not runs_by_itself(self._own) else ""
         for path in (*self._missing, *self._absent):
             if os.path.lexists(path) and not (harmless and is_inside(path, harmless)):
                 yield path
         for path in now.obeyed:
-            there = path in self._parents
-            if there and self._parents[path] == _identity(os.path.dirname(path)):
+            there = path in self._obeyed
+            real = os.path.realpath(path) if there else path  # of a new link, the link itself
+            if there and self._mounted.get(real) == _identity(os.path.dirname(real)):
                 continue  # mounted, so that only somebody outside can have changed it
-            if _identity(path) not in self._known:
-                yield from self._not_allowed(path)
+            if not is_inside(real, self._rules.project):
+                real = _hop(path)
+            if _identity(real) in self._known or not is_inside(real, self._rules.project):
+                continue
+            yield from (real if taken == path else taken for taken in self._not_allowed(path))
 
     def _not_allowed(self, path: str) -> Iterator[str]:
         """`path`, or where the user allows a file in that folder, all other files in it."""
@@ -95,6 +103,9 @@ class Watch:
             for path in (*parents_of(name, self._rules.project), name):
                 if os.path.islink(path):
                     yield path
+        for path in self._obeyed:
+            if os.path.islink(path) and is_obeyed_path(path, self._rules):
+                yield path
 
     def _take(self, path: str) -> str:
         bin_ = os.path.join(self._rules.temporary, "taken-away")
@@ -103,10 +114,12 @@ class Watch:
         shutil.move(path, os.path.join(bin_, name))
         return os.path.relpath(path, self._rules.project)
 
-    @staticmethod
-    def _all(found: Survey) -> Iterator[str]:
-        yield from found.obeyed
-        yield from found.repositories
+
+def _hop(path: str) -> str:
+    """Where a link leads first, which may be another link; any other path as it is."""
+    if not os.path.islink(path):
+        return path
+    return os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
 
 
 def _identity(path: str) -> tuple[object, ...]:

@@ -25,7 +25,8 @@ _SYSTEM = {
     "Applications", "Library", "System", "cores", "private",
 }  # fmt: skip
 _OF_PEOPLE = (
-    "/var/mail", "/var/spool", "/var/backups", "/var/tmp",  # noqa: S108 - nothing is put there
+    "/var/mail", "/var/spool", "/var/backups", "/var/www",
+    "/var/tmp",  # noqa: S108 - nothing is put there
 )  # fmt: skip
 # Below a home: programs, and what package managers have downloaded.
 _FOR_BUILDS = (
@@ -65,6 +66,12 @@ TOOL_VARIABLES = (
 )  # fmt: skip
 """Variables that say where a toolchain lies; commands get them, and see what they name."""
 _PARTS = {"CARGO_HOME": ("bin", "registry", "git", "config.toml"), "GOPATH": ("bin", "pkg")}
+_PROGRAM_PARTS = (
+    "lib", "lib64", "libexec", "share", "include", "toolchains", "tools", "shims", "versions",
+    "envs", "pkgs", "pkgs2", "packages", "store", "install", "plugins", "extensions", "sdk",
+    "node_modules",
+)  # fmt: skip
+"""Beside a `bin`: what programs are made of."""
 _LONGEST_SETTINGS = 200_000
 _MAY_BE_SECRET = re.compile(r"(?i)://[^/\s]*@|passw|token|secret|_auth|api_?key")
 
@@ -124,16 +131,20 @@ def _is_system(path: str) -> bool:
 def _on_path(homes: Iterable[str]) -> list[str]:
     """The folders of the PATH, and what a program in a `bin` finds beside it.
 
-    A home on the PATH is a mistake, not a place for programs.
+    A home on the PATH is a mistake, not a place for programs. In a hidden folder of a home (say
+    `~/.pulumi/bin`) a program also keeps its tokens, so of that one only parts are shown.
     """
     found = []
+    tops = [os.path.realpath(home) for home in homes]
     for part in os.environ.get("PATH", "").split(os.pathsep):
         if os.path.isabs(part):
             found.append(part)
             above, name = os.path.split(os.path.realpath(part))
-            shared = [os.path.realpath(os.path.join(home, ".local")) for home in homes]
-            if name == "bin" and above not in shared:
-                found.append(above)
+            place, folder = os.path.split(above)
+            if name != "bin" or (place in tops and folder == ".local"):
+                continue
+            parts = _PROGRAM_PARTS if place in tops and folder.startswith(".") else ("",)
+            found += [os.path.join(above, part) if part else above for part in parts]
     return found
 
 

@@ -7,6 +7,7 @@ is remembered for as long as the folder did not change, so that the next look co
 
 import os
 import re
+import stat
 import subprocess
 import sys
 import time
@@ -23,26 +24,39 @@ from tacit.traces.host_folders import host_folders
 
 # Of agents without a record of their own, and of shells; at any depth.
 _OBEYED = (
-    ".agent", ".aiassistant", ".aider.conf.yml", ".amazonq", ".augment", ".augment-guidelines",
-    ".clinerules", ".codebuddy", ".continue", ".crush", ".crush.json", "crush.json", "CRUSH.md",
-    ".factory", ".goosehints", ".junie", ".kilocode", ".kilocodemodes", ".kiro", ".qoder", ".roo",
-    ".roomodes", ".rovodev", ".trae", ".windsurf", ".windsurfrules", ".rules", "WARP.md",
-    ".github/chatmodes",
+    ".adal", ".agent", "AGENT.md", ".agents", ".aiassistant", ".aider.conf.yml", ".amazonq", ".amp",
+    ".antigravity", ".augment", ".augment-guidelines", ".claude-plugin", ".cline", ".clinerules",
+    ".codebuddy", "CODEBUDDY.md", ".commandcode", "conductor.json", ".continue", ".continuerules",
+    ".cortex", ".crush", ".crush.json", "crush.json", "CRUSH.md", ".devin", ".factory",
+    "firebender.json", ".goose", ".goosehints", ".grok", "GROK.md", ".iflow", "IFLOW.md", ".junie",
+    ".kilo", ".kilocode", ".kilocodemodes", ".kimi", ".kiro", ".kode", ".lingma", ".mux",
+    ".neovate", ".openclaw", ".pochi", ".qoder", ".qodo", ".roo", ".roomodes", ".roorules",
+    ".rovodev", ".ruler", ".rules", ".rulesync", ".tabnine", ".trae", ".vibe", ".voidrules",
+    "WARP.md", ".windsurf", ".windsurfrules", ".zencoder", ".github/chatmodes",
     ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
     ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", "fish/config.fish",
-    "fish/conf.d", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el",
+    "fish/conf.d", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lazy.lua", ".dir-locals.el",
+    ".vim/coc-settings.json", ".helix", ".gitconfig",
 )  # fmt: skip
-# Obeyed at the top of a project alone: editors, build servers, what runs at a commit, and the
-# settings of repositories that are not git's, which name programs.
+# Obeyed at the top of a project alone: editors, build servers, what runs at a commit or as soon as
+# one enters the folder, and the settings of repositories that are not git's, which name programs;
+# in a home, what runs as one logs in.
 _AT_TOP = (
     ".vscode", ".idea", ".zed", ".fleet", "*.code-workspace", ".devcontainer", ".devcontainer.json",
     ".github/workflows", ".github/actions", ".gitlab-ci.yml", ".gitlab/ci", ".circleci",
     ".travis.yml", ".drone.yml", ".woodpecker", ".woodpecker.yml", ".woodpecker.yaml",
-    ".buildkite", "Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", "appveyor.yml",
-    ".appveyor.yml", ".gitea", ".forgejo", ".semaphore", ".cirrus.yml", "cloudbuild.yaml",
-    "buildspec.yml", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".lefthook",
-    ".mise.toml", "mise.toml", ".gitpod.yml", ".hg/hgrc", ".hg/hgrc-not-shared",
-    ".jj/repo/config.toml",
+    ".buildkite", "Jenkinsfile", "azure-pipelines.y*ml", ".azure-pipelines",
+    "bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml", ".gitea", ".forgejo", ".semaphore",
+    ".cirrus.yml", "cloudbuild.y*ml", "buildspec.y*ml", ".builds", ".build.yml", ".harness",
+    ".teamcity", ".tekton", "bitrise.yml", "codemagic.yaml", ".pre-commit-config.y*ml", "prek.toml",
+    "hk.pkl", "lefthook*.*", ".lefthook*", ".config/lefthook.yml", "mise*.toml", ".mise*",
+    "mise/config.toml",
+    ".config/mise", ".config/mise.toml", "flake.nix", "shell.nix", "devenv.nix", "devenv.yaml",
+    "devbox.json", ".gitpod.yml", ".gitpod", ".idx", ".codesandbox", ".hg/hgrc",
+    ".hg/hgrc-not-shared", ".jj/repo/config.toml", ".sl/config", ".config/autostart",
+    ".config/systemd", ".config/environment.d", ".config/git", ".config/nvim", ".ssh", ".emacs",
+    ".emacs.d", ".tmux.conf", ".pam_environment", ".xprofile", ".xsessionrc", ".xinitrc",
+    "Library/LaunchAgents",
 )  # fmt: skip
 # Folders that hold nobody's own work.
 PASSED_OVER = frozenset({
@@ -50,6 +64,7 @@ PASSED_OVER = frozenset({
 })  # fmt: skip
 # A bare repository, or a git directory under any name: git takes it for one where it stands.
 _LAYOUTS = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
+_LAYOUT_PARTS = {"HEAD", "objects", "refs", "commondir", "config", "config.worktree", "hooks"}
 _SETTLED = 100_000_000
 """Nanoseconds after which a further change of a folder must show in its time."""
 _MOST_REMEMBERED = 500_000
@@ -59,7 +74,7 @@ class Survey(NamedTuple):
     """What a look found, by absolute path; links are not followed."""
 
     keys: list[str]
-    """Files that are likely to hold secrets."""
+    """Files that are likely to hold secrets, and sockets."""
     obeyed: list[str]
     """Files and folders that other programs obey."""
     repositories: list[str]
@@ -118,21 +133,25 @@ def _look(folder: str, others_work: bool) -> _Folder:
 def _sorted_out(folder: str, entries: "list[os.DirEntry[str]]", others_work: bool) -> _Folder:
     names = [entry.name for entry in entries]
     below = tuple(e.name for e in entries if e.is_dir(follow_symlinks=False) and e.name != ".git")
-    if others_work:
-        return _Folder(below, tuple(filter(_is_env_file, names)), (), ())
-    whole, after = _table()
-    obeyed = [n for n in names if _folded(n) in whole or (_folded(folder), _folded(n)) in after]
+    sockets = tuple(entry.name for entry in entries if _is_socket(entry))
     repositories = [".git"] if ".git" in names else []
     if any(layout <= set(names) for layout in _LAYOUTS):
         repositories.append("")
+    if others_work:
+        keys = (*filter(_is_env_file, names), *sockets)
+        return _Folder(below, keys, (), tuple(repositories))
+    whole, after = _table()
+    obeyed = [n for n in names if _folded(n) in whole or (_folded(folder), _folded(n)) in after]
     folders = set(below)
-    keys = (name for name in names if name not in folders and is_secret_file(name))
-    return _Folder(
-        tuple(name for name in below if name not in obeyed),
-        tuple(keys),
-        tuple(obeyed),
-        tuple(repositories),
-    )
+    secrets = (name for name in names if name not in folders and is_secret_file(name))
+    return _Folder(below, (*secrets, *sockets), tuple(obeyed), tuple(repositories))
+
+
+def _is_socket(entry: "os.DirEntry[str]") -> bool:
+    """Whether some program may listen there; the kernel's list lacks those with a relative name."""
+    if entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False):
+        return False
+    return not entry.is_symlink() and stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
 
 
 def _table() -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
@@ -225,6 +244,17 @@ _HARMLESS_SETTINGS = late_pattern(
 _HARMLESS_ADDRESS = late_pattern(r"(?i)(https?|ssh|git|file)://[^-]|[\w.@~-]*:[^:]|\.{0,2}/|[\w.]")
 
 
+def is_of_repository(path: str, project: str) -> bool:
+    """Whether `path` is, or would be, a part of a folder that git takes for a repository."""
+    while is_inside(path := path.rstrip(os.sep), project) and path != project:
+        path, part = os.path.split(path)
+        if part in _LAYOUT_PARTS and os.path.isdir(path):
+            names = {*os.listdir(path), part}
+            if any(layout <= names for layout in _LAYOUTS):
+                return True
+    return False
+
+
 def git_folders(project: str) -> list[str]:
     """The git directories of a project, by their real place: its own, and the one it shares.
 
@@ -246,6 +276,39 @@ def repository_folders(place: str) -> list[str]:
     return list(dict.fromkeys((own, shared)))
 
 
+# Settings that name programs, or files with more settings.
+_NAME_PROGRAMS = late_pattern(
+    r"core\.(?!excludesfile|worktree)|(filter|diff|merge|gpg|credential|sequence|pager|interactive"
+    r"|trailer|hook|sendemail)\.|remote\..*\.(uploadpack|receivepack|vcs)"
+)
+_MORE_SETTINGS = late_pattern(r"include(if\..*)?\.path", re.DOTALL)
+
+
+def named_files(place: str) -> list[str]:
+    """What the settings of the repository at `place` (see `repository_folders`) have git run or
+    read: hooks at another place, programs of the work tree, more settings. There or not."""
+    top = os.path.dirname(place)
+    found: list[str] = []
+    waiting = [f"{f}/{name}" for f in repository_folders(place) for name in GIT_PARTS[1:3]]
+    while waiting and len(found) < _MOST_NAMED:
+        file = waiting.pop()
+        for key, _, value in (row.partition("\n") for row in _settings(file) or ()):
+            if key == "core.hookspath":
+                found.append(os.path.join(top, os.path.expanduser(value)))
+            elif _MORE_SETTINGS.fullmatch(key):
+                more = os.path.join(os.path.dirname(file), os.path.expanduser(value))
+                waiting += [more] if more not in found else []
+                found.append(more)
+            elif _NAME_PROGRAMS.match(key):
+                words = (os.path.join(top, word) for word in _SHELL_SIGNS.split(value) if word)
+                found += [word for word in words if os.path.isfile(word)]
+    return [path for path in map(os.path.realpath, found) if not is_inside(top, path)]
+
+
+_SHELL_SIGNS = late_pattern(r"[\s\"'!;&|()]+")
+_MOST_NAMED = 200
+
+
 def runs_by_itself(repository: str) -> bool:
     """Whether git would run a program that this new repository brought along."""
     folders = repository_folders(repository)
@@ -261,14 +324,29 @@ def runs_by_itself(repository: str) -> bool:
 
 
 def _is_harmless_config(path: str) -> bool:
-    if not os.path.lexists(path):
-        return True
+    rows = _settings(path)
+    return not os.path.lexists(path) or (rows is not None and all(map(_is_harmless_setting, rows)))
+
+
+def _settings(path: str) -> tuple[str, ...] | None:
+    """The settings in a file of git's, a key and a value each; None where they cannot be read."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):  # a pipe would have git wait
+        return None
+    return _listed(path, (status.st_ctime_ns, status.st_ino, status.st_size))
+
+
+@lru_cache(maxsize=1_000)
+def _listed(path: str, stamp: tuple[int, ...]) -> tuple[str, ...] | None:
     try:
         listed = run_git("config", "--file", path, "--no-includes", "--list", "-z", seconds=5)
     except (OSError, TacitError, subprocess.SubprocessError):
-        return False
+        return None
     rows = os.fsdecode(listed.stdout).split("\0")[:-1]
-    return listed.returncode == 0 and all(map(_is_harmless_setting, rows))
+    return tuple(rows) if listed.returncode == 0 else None
 
 
 def _is_harmless_setting(row: str) -> bool:

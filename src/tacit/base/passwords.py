@@ -56,7 +56,7 @@ _ANCHORS = (
 )  # fmt: skip
 KEY_KINDS = (
     "api", "access", "account", "app", "auth", "client", "encryption", "license", "master",
-    "preshared", "private", "secret", "service", "session", "shared", "signing",
+    "preshared", "private", "secret", "service", "session", "shared", "signing", "admin", "jwt",
 )  # fmt: skip
 
 # `telling word, rest of the name, closing quote, sign, opening quote, value`, as in a config file,
@@ -71,6 +71,7 @@ _SIGN = (
     r"(?:[\\\"'`\])}*]{0,6}[ \t]{0,20}(?::=|=>|->|={1,3}|:|：|[|]|→)[ \t]{0,20}"
     r"|[\"']?>|[\"'][ \t]{0,4},[ \t]{0,4}(?=[\"'])|\((?=[\"'])|:[ \t]?[|>]-?\n[ \t]{1,40}"
     r"|:[ \t]{0,4}&?[A-Za-z]{1,12}[ \t]{0,4}=[ \t]{0,4}|</\w{1,20}>\s{0,20}<\w{1,20}>"
+    r"|\"[ \t]{0,4}\{[^{}]{0,120}?default\s{0,20}=\s{0,4}"
     r"|[\"']?,?\s{1,40}[\"']?[Vv]alue[\"']?\s{0,4}[:=]\s{0,4})"
 )
 _OPEN = r"(?P<open>[brufN@]{0,2}\\{0,3}[\"'`]{1,3}|[「『“„]|)"
@@ -87,7 +88,7 @@ OPTION_VALUE = late_pattern(
 _PRINTABLE = r"(?P<s>[!#-&*-+\--:=?-Z\\^_a-z~]{6,128}+)"
 _FOR = (
     r"(?:[ \t](?:for|of|on|to|in|at|from|f[üu]r|der|des|de|del|do|da|du|pour|para|per|van|voor|от"
-    r"|для)(?:[ \t][^\s:=→—]{1,30}){1,5}?)?"
+    r"|для)(?:[ \t][^\s:=→—]{1,30}){1,5}?|[ \t]\([^()\n]{1,30}\))?"
 )
 _IS = (
     r"(?:[ \t]{1,4}(?i:is|was|ist|war|lautet|es|est|é|è|este|je|är|er|to|là|है|olan)[ \t]{1,4}"
@@ -123,7 +124,7 @@ _PREFIXES = (
 
 def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) -> Iterator[Span]:
     """Where values without a format stand; `lower` is `text` in small letters, in ASCII, and
-    `among` are those of the words that may stand there, where that is known."""
+    `among` are the words that may stand there, where that is known."""
     words = words_in(lower, among)
     if not words and not tells_otherwise(text):
         return  # as most texts
@@ -135,9 +136,8 @@ def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) ->
 
 def tells_otherwise(text: str) -> bool:
     """Whether something else than one of the words may tell."""
-    if any(sign in text for sign in _SIGNS) or (" -" in text and _find_option(text) is not None):
-        return True
-    return bool(_foreign(text))
+    signs = any(sign in text for sign in _SIGNS) or (" -" in text and _find_option(text))
+    return bool(signs or _foreign(text))
 
 
 def places(text: str, word: str) -> list[int]:
@@ -150,19 +150,18 @@ def places(text: str, word: str) -> list[int]:
 
 
 def words_in(lower: str, among: Iterable[str] | None = None) -> frozenset[str]:
-    """Which of the words beside which any pattern here looks stand in a text: asked once for all,
-    since most texts hold few of them."""
+    """Which of the words beside which any pattern here looks stand in a text; most hold few."""
     if among is not None:
         return frozenset([word for word in among if word in lower])
     if len(lower) < _SHORT and not _find_word(lower):
-        return _NO_WORDS
+        return frozenset()
     found = [word for word in _SEEDS if word in lower]
     return frozenset(found + [word for word in _LONGER if word in lower] if found else ())
 
 
 def _foreign(text: str) -> str:
     """`text` in small letters, where one of the foreign words may stand in it; else nothing."""
-    small = "" if text.isascii() else text.lower()
+    small = text.lower() if not text.isascii() else ""
     small = small if len(small) in (0, len(text)) else text
     return small if _find_foreign_letter(small) else ""  # most hold a dash or a tick
 
@@ -202,8 +201,8 @@ def _named(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
             yield start, end, "password" if for_password else "assigned-secret"
 
 
-_LINE_END = late_pattern(r"(?:\\{1,3}[nrt]?){1,4}\Z")
-"""Written out, or the backslash of a quote in a quoted text; neither is of the value."""
+_LINE_END = late_pattern(r"(?:\\{1,3}[nrt]?){1,4}\Z|&[A-Za-z][\w.-]{0,40}=.*\Z")
+"""Written out, the backslash of a quote in a quoted text, or the next field of a form."""
 
 
 def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None:
@@ -219,9 +218,9 @@ def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None
             return None
         quoted = bool(match["open"]) and match["word"].lower() in _PASSWORDS
         handed = _is_password_word(match["word"]) or "enable" in before
-        if not (
-            quoted or _BEFORE_OPTION.search(before) or (handed and _BEFORE_PASSWORD.search(before))
-        ):
+        alone = not match["word"].isascii() and _MADE_UP.match(match["s"] or "")
+        handed = handed and bool(_BEFORE_PASSWORD.search(before))
+        if not (quoted or alone or handed or _BEFORE_OPTION.search(before)):
             return None
         if "\n" in text[match.start() : match.start("open")] and "login" not in before:
             return None
@@ -344,6 +343,7 @@ def _is_small_or_a_test(word: str, value: str) -> bool:
 
 
 _SMALL, _CAPITAL = late_pattern("[a-z]"), late_pattern("[A-Z]")
+_MADE_UP = late_pattern(r"(?=[!-~]{8,})(?=\D{0,30}\d\D{0,30}\d)[!-~]+\Z")
 
 
 # `Authorization: Bearer …` and its kin, wherever they stand.
@@ -440,6 +440,7 @@ def _is_url_password(match: re.Match[str]) -> bool:
 # An argument of a command: in quotes or up to the next space.
 _ARGUMENT = r"[\"']?(?P<s>[^\s\"'`<>|;&\x00]{6,128}+)(?=[\s\"'`|;&)]|\Z)"
 _LINE = r"(?=[ \t])[^\n|;&\x00]{0,200}"
+_NAME = r"[\"']?[\w.@-]{1,64}[\"']?"
 # By option: the programs with which it brings a password. With others -p is a port, or parents.
 # These expressions are compiled when they are first needed; `re` remembers them.
 COMMAND_OPTIONS = (
@@ -469,18 +470,10 @@ COMMAND_OPTIONS = (
     ),
     (" -N", rf"ssh-keygen(?:{_LINE})?\Z", rf" -N[ \t]{{1,4}}{_ARGUMENT}"),
     (" -a", rf"redis-cli(?:{_LINE})?\Z", rf" -a[ \t]{{1,4}}{_ARGUMENT}"),
-    (
-        " -a",
-        rf"(?:https?|xhs?)(?:{_LINE})?\Z",
-        rf" -a[ \t]{{1,4}}[\"']?[\w.@-]{{1,64}}:{_ARGUMENT}",
-    ),
+    (" -a", rf"(?:https?|xhs?)(?:{_LINE})?\Z", rf" -a[ \t]{{1,4}}{_NAME}:{_ARGUMENT}"),
     (" -w", rf"ldap[a-z]{{3,10}}{_LINE}\Z", rf" -w[ \t]{{1,4}}{_ARGUMENT}"),
     (" -k", rf"openssl[ \t]{{1,4}}enc{_LINE}\Z", rf" -k[ \t]{{1,4}}{_ARGUMENT}"),
-    (
-        " -U",
-        rf"(?:smbclient|rpcclient|smbget){_LINE}\Z",
-        rf" -U[ \t]{{0,4}}[\"']?[^\s%\"']{{1,64}}%{_ARGUMENT}",
-    ),
+    (" -U", rf"(?:smb|rpc)[a-z]{{3,6}}{_LINE}\Z", rf" -U[ \t]{{0,4}}[^\s%]{{1,64}}%{_ARGUMENT}"),
     (" -u", rf"lftp(?:{_LINE})?\Z", rf" -u[ \t]{{1,4}}[\"']?[^\s,\"']{{1,64}},{_ARGUMENT}"),
     (" /p:", rf"xfreerdp{_LINE}\Z", rf" /p:{_ARGUMENT}"),
     (
@@ -489,21 +482,18 @@ COMMAND_OPTIONS = (
         r" -b[ \t]{0,4}[\"']?[A-Za-z0-9_.-]{1,64}=(?P<s>[A-Za-z0-9%_.-]{16,512})",
     ),
     (" --body", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --body[ \t=]{_ARGUMENT}"),
+    (" --value", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --value[ \t=]{_ARGUMENT}"),
 )
-_find_option = re.compile(" -(?:[pPNawkUub]|-body)").search
+_find_option = re.compile(" -(?:[pPNawkUub]|-body|-value)").search
 """Whether one of those options stands in a text at all."""
 # `curl -u user:password`, in one word or two.
 CURL_USER = late_pattern(
     r"(?:-u|--user)[ =]?[\"']?(?P<user>[A-Za-z0-9_][A-Za-z0-9_.@%+-]{0,63}):"
     r"(?P<s>[^\s\"'`<>\x00]{6,128})(?=[\s\"'`]|\Z)"
 )
-_NAME = r"[\"']?[\w.@-]{1,64}[\"']?"
 # Commands and statements that bring a password at a place of its own.
 COMMANDS = {
-    "htpasswd": (
-        r"htpasswd[ \t]-[a-zA-Z]{0,5}b[a-zA-Z]{0,5}[ \t]\S{1,200}[ \t]"
-        rf"{_NAME}[ \t]{_ARGUMENT}"
-    ),
+    "htpasswd": rf"htpasswd[ \t]-\w{{0,5}}b\w{{0,5}}[ \t]\S{{1,200}}[ \t]{_NAME}[ \t]{_ARGUMENT}",
     "rabbitmqctl": rf"rabbitmqctl[ \t](?:add_user|change_password)[ \t]{_NAME}[ \t]{_ARGUMENT}",
     "net user": rf"(?i:net user)[ \t]{_NAME}[ \t]{_ARGUMENT}",
     "sqlplus": r"sqlplus[ \t](?:-[a-zA-Z][ \t]){0,3}[\"']?\w{1,64}/(?P<s>[^\s@\"'/]{6,64})@",
@@ -513,7 +503,10 @@ COMMANDS = {
     "vault login": rf"vault login[ \t]{_ARGUMENT}",
     "securestring": r"(?i:securestring)[ \t](?:-String[ \t])?[\"'](?P<s>[^\"'\n]{6,128})[\"']",
     "encrypt_string": rf"encrypt_string[ \t]{{1,4}}{_ARGUMENT}",
-    "/user:": rf"/user:{_NAME}[ \t]{_ARGUMENT}",
+    "/user:": rf"/user:[\w.@\\-]{{1,64}}[ \t]{_ARGUMENT}",
+    "secret-string": rf"secret-string[ =]{_ARGUMENT}",
+    "mc alias set": rf"mc alias set(?:[ \t]\S{{1,200}}){{3}}[ \t]{_ARGUMENT}",
+    "cryptsetup": rf"cryptsetup[ \t][^\n|;&<]{{0,120}}<<<[ \t]{{0,4}}{_ARGUMENT}",
     "identified ": (
         r"(?i:identified (?:with \S{1,40} )?by)(?:[ \t](?i:password|values))?[ \t]{1,4}"
         r"[\"'`](?P<s>[^\s\"'`]{6,128})[\"'`]"
@@ -582,7 +575,8 @@ def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     for word in _LOGINS:
         for at in places(lower, word) if word in words else ():
             match = PAIR.match(text, at)
-            if match and is_password(match["s"]) and not WORDS.fullmatch(match["s"]):
+            shown = match and (word == "cred" or not WORDS.fullmatch(match["s"]))
+            if match and shown and is_password(match["s"]):
                 yield *match.span("s"), "password"
     if ":5432:" in text or ":*:" in text:
         yield from _given(PGPASS.finditer(text))
@@ -600,4 +594,3 @@ _SIGNS = ("://", " /p:", ":5432:", ":*:")
 _SHORT = 40
 """Characters up to which one expression is quicker than a look for each word."""
 _find_word = re.compile("|".join(map(re.escape, _SEEDS))).search
-_NO_WORDS: frozenset[str] = frozenset()

@@ -180,6 +180,7 @@ _FORGES = (
     _token("grafana-token", "eyJrIjoi", r"eyJrIjoi[A-Za-z0-9+/]{60,400}={0,3}"),
     _token("axiom-token", "xaat- xapt-", rf"xa[ap]t-{_UUID}"),
     _token("deno-token", "ddp_ ddw_", rf"dd[pw]_{_ALNUM}{{36}}"),
+    _token("harness-token", "pat. sat.", rf"[ps]at\.{_WORD}{{22}}\.{_HEX}{{24}}\.{_ALNUM}{{20}}"),
     _token("snyk-token", "snyk_uat.", rf"snyk_uat\.{_WORD}{{6,20}}\.[A-Za-z0-9_.-]{{20,120}}"),
     _token("azure-devops-token", "", r"[a-z2-7]{52}", "azure devops visualstudio.com vsts azdo"),
 )  # fmt: skip
@@ -257,6 +258,7 @@ _SERVICES = (
     _token("easypost-key", "EZAK EZTK", rf"EZ[AT]K{_ALNUM}{{54}}"),
     _token("shippo-token", "shippo_", rf"shippo_(?:live|test)_{_HEX}{{40}}"),
     _token("mapbox-token", "sk.eyJ", rf"sk\.eyJ{_WORD}{{40,300}}\.{_WORD}{{20,40}}"),
+    _inside("firebase-key", ":APA91b", rf"(?<={_WORD}{{7}}):APA91b{_WORD}{{100,200}}"),
     _token("okta-token", "00", rf"00{_WORD}{{40}}", "okta ssws"),
     _token("adobe-secret", "p8e-", rf"p8e-{_WORD}{{32}}"),
     _token("duffel-token", "duffel_", rf"duffel_(?:test|live)_{_WORD}{{43}}"),

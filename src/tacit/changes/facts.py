@@ -122,9 +122,9 @@ class _FactRules(Rules):
 
     def check(self, text: str, folder: str) -> list[Problem]:
         """The standard's frontmatter with fewer keys, and a kind."""
-        from tacit.skills import skill_lint
+        from tacit.skills.open_standard import check_standard
 
-        found = skill_lint.check_standard(text, folder)
+        found = check_standard(text, folder)
         if any(problem.severity == "error" for problem in found):
             return [_with_fact_file(problem) for problem in found]
         read = parse_skill(text, folder)

@@ -253,9 +253,9 @@ class Rules:
 
     def check(self, text: str, folder: str) -> list[Problem]:
         """What is wrong with the text of the file, to the letter."""
-        from tacit.skills import skill_lint
+        from tacit.skills.open_standard import check_standard
 
-        return skill_lint.check_standard(text, folder)
+        return check_standard(text, folder)
 
     def measure(self, files: Files, skill: Skill) -> tuple[Measure, ...]:
         return measure_skill(files, skill)

@@ -44,7 +44,8 @@ from tacit.learn.findings import (
 )
 from tacit.learn.habits import Pair
 from tacit.learn.ledger import Ledger
-from tacit.learn.rates import Rate, RuleCount, Trouble
+from tacit.learn.rates import Rate, RuleCount
+from tacit.learn.troubles import Trouble
 from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
@@ -345,10 +346,10 @@ def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
         ]
     if said := finding.messages:
         kinds = ", ".join(_code(kind) for kind in said.kinds)
-        line = f"Commit messages begin as {_code(said.shape)} (most with {kinds}), e.g."
-        parts = ", ".join(_code(part) for part in said.parts)
-        part = f" Most name the part in brackets: {parts}." if parts else ""
-        body += ["", f"{line} {_code(said.example)}: {said.count} of {said.of}.{part}"]
+        scopes = ", ".join(_code(scope) for scope in said.scopes)
+        often = f" (most with {kinds}{f'; scopes: {scopes}' if scopes else ''})" if kinds else ""
+        line = f"Commit messages begin as {_code(said.shape)}{often}, e.g."
+        body += ["", f"{line} {_code(said.example)}: {said.count} of {said.of}."]
     return f"{where}-changes", about, body
 
 
@@ -391,6 +392,20 @@ def _trouble(trouble: Trouble) -> str:
 def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[str]]:
     program = finding.program
     works = list(dict.fromkeys(form for t in finding.troubles for form, _ in t.instead))
+    standing = next((t for t in finding.troubles if t.standing), None)
+    if not works and standing:
+        about = (
+            f"{program} fails in {where}: {shorten(standing.error, 160)}. Use before {program} in"
+            f" {where}, or when it fails."
+        )
+        body = [f"# `{program}` in {where}", "", *map(_trouble, finding.troubles), ""]
+        ignored = "ignored by" in standing.error
+        body += [
+            "These files are not committed: leave them out, and do not force them in."
+            if ignored
+            else "Nothing was seen to mend it. Do not skip or force it: tell the user."
+        ]
+        return f"{where}-{program}", about, body
     if not works:
         about = (
             f"{program} is not installed where {where} is worked on, and calls of it fail. Use"

@@ -9,6 +9,7 @@ what a finding becomes is `drafts.py`'s.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 import msgspec
 
@@ -36,19 +37,19 @@ from tacit.learn.habits import (
 from tacit.learn.rates import (
     CALLED_WRONGLY,
     FEWEST,
+    HOOKED,
     CountedRun,
     Done,
     Rate,
     RuleCount,
-    Trouble,
-    absent_program,
     count_rates,
     hook_rate,
     lint_rules,
-    troubles,
     usual_form,
 )
+from tacit.learn.troubles import Trouble, absent_program, troubles
 from tacit.traces.command_purposes import abstracted, work_class
+from tacit.traces.observations import is_unsafe
 from tacit.traces.trace import Trace
 
 
@@ -131,6 +132,7 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
         for found in _checks(project, rates, runs, failing)
         or _only_commands(project, own_commands(rates.values()))
     ]
+    checks = [one for one in checks if len(one.sessions) * _SELDOM >= one.changing]
     return [
         *refusals,
         *(request_findings(project, traces) if project else ()),
@@ -180,11 +182,13 @@ def _checks(
         for rate in rates.values()
         if rate.work and len(rate.sessions) >= FEWEST
         and not rate.purpose.startswith(_OF_THE_FORGE)
+        and not (rate.work == "build" and rate.form.endswith(" …"))  # of what, nobody could tell
     ]  # fmt: skip
     usual = _usual(own, runs if project else ())  # what is not a project's own may be the work
     if not usual:
         return []
-    near = tuple(t for t in failing if t.work or t.program in {r.purpose.split()[0] for r in usual})
+    programs = {rate.purpose.split()[0] for rate in usual}
+    near = tuple(t for t in failing if not t.standing and (t.work or t.program in programs))
     rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
     known = all(EVERYBODYS_CHECKS.fullmatch(rate.purpose) for rate in usual)
     if known and not near and not rules:
@@ -199,6 +203,8 @@ def _checks(
 _COMPANION = re.compile(
     r"\.(?:md|mdx|rst|txt|ya?ml|toml|json|lock)$|CHANGELOG|VERSION", re.IGNORECASE
 )
+_SELDOM = 10
+"""Checks that not even one in so many sessions with changes ran are not the project's."""
 _OFTEN = 3
 """A file that is changed in one of so many sessions, and in as many, belongs to much work."""
 
@@ -271,13 +277,21 @@ def _other_troubles(
     told = {id(t) for check in checks for t in check.troubles}
     by_program: dict[str, list[Trouble]] = {}
     for trouble in failing:
-        if id(trouble) not in told and (trouble.mended or _is_absent(trouble)):
-            by_program.setdefault(trouble.program, []).append(trouble)
+        if id(trouble) not in told and (trouble.mended or trouble.standing or _is_absent(trouble)):
+            by_program.setdefault(_told_with(trouble, failing), []).append(trouble)
     for program, own in by_program.items():
         sessions = dict.fromkeys(session for trouble in own for session in trouble.sessions)
         yield TroubleFinding(
             project=project, sessions=tuple(sessions), program=program, troubles=tuple(own)
         )
+
+
+def _told_with(trouble: Trouble, failing: Sequence[Trouble]) -> str:
+    """The program under which it is told: what was tried against a hook's failure, and failed as
+    well, stands with that."""
+    name = trouble.program.partition(" ")[0]
+    hooks = (t for t in failing if t.standing and t.program in HOOKED and not trouble.mended)
+    return next((t.program for t in hooks if name in t.error and name != "git"), trouble.program)
 
 
 def _is_absent(trouble: Trouble) -> bool:
@@ -293,14 +307,16 @@ KNOWN_TO_ALL = {
 }  # fmt: skip
 _LOOKING = re.compile(
     r"(?:^|_)(?:get|list|find|search|read|view|show|fetch|query|look|describe|think|calculate|count"
-    r"|check|status|browser|navigate|click|hover|scroll|wait|snapshot|screenshot)", re.IGNORECASE,
-)  # fmt: skip
+    r"|check|status|browser|navigate|click|hover|scroll|wait|snapshot|screenshot|ask|resolve|browse)",
+    re.IGNORECASE,
+)
 _ONLY_LOOKS = re.compile(
-    r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch)\b|^ssh$|^curl$|^gh auth"
+    r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch|search|eval)\b"
+    r"|^(?:\S+=\S* )*(?:ssh|curl|wget|base64|open|xdg-open|gh (?:auth|api|browse|run))\b"
 )
 _ASKS = re.compile(r"\((?:.*, )?query\b|--points-at|--list\b|--contains\b| -l\b")
 """Forms of calls and commands that only ask."""
-_MOST_STEPS, _SHORTEST = 8, 3
+_MOST_STEPS, _SHORTEST = 11, 3
 _MANY_LED = 4
 """Sessions from which a tool that may only serve the agent is worth a procedure."""
 _SHARED_WORK = re.compile(
@@ -315,63 +331,124 @@ def _procedures(
     project: str, traces: list[CountedSession], failing: Sequence[Trouble]
 ) -> Iterator[ProcedureFinding]:
     """For each thing that is worth a procedure: what was done around it in most sessions."""
-    goals: dict[str, dict[str, tuple[Sequence[Done], int]]] = {}
+    goals: dict[str, _Led] = {}
     for trace in traces:
-        way = [done for done in trace.done if _is_step(done)]
-        for at, done in enumerate(way):
-            if is_goal(done):
-                goals.setdefault(done.key, {})[trace.id] = (way[: at + 1 + _AFTER], at)
+        way = [done for done in trace.done if is_step(done)]
+        for goal, own in _episodes(way).items():
+            goals.setdefault(goal, {})[trace.id] = own
     told: set[tuple[str, str]] = set()
     for goal, led in goals.items():
         steps = _steps_around(goal, led) if len(led) >= FEWEST else ()
-        telling = [step for step in steps if step.key != goal and _is_telling(step)]
+        telling = [step for step in steps if step.key != goal and _is_telling(step, project)]
         if all((session, goal) in told for session in led):
             continue  # it is a step of another procedure
-        tool = any(way[at].tool for way, at in led.values())
+        tool = any(done.tool for ways in led.values() for way in ways for done in way
+                   if done.key == goal)  # fmt: skip
         if tool and project and len(led) < _MANY_LED and not _SHARED_WORK.search(goal):
             continue  # how the agent works, perhaps
         if len(steps) >= _SHORTEST and len(telling) >= (1 if len(led) > FEWEST else FEWEST):
             told |= {(session, step.key) for session in led for step in steps if step.key != goal}
-            own = tuple(t for t in failing if t.program == goal)
             yield ProcedureFinding(
                 project=project,
                 sessions=tuple(led),
                 goal=goal,
                 steps=steps,
                 tool=tool,
-                troubles=own,
+                troubles=tuple(t for t in failing if t.program == goal),
             )
 
 
-def _is_telling(step: Step) -> bool:
+def _is_telling(step: Step, project: str) -> bool:
     """Whether a step is none that everybody knows, and no check, which is told with the checks."""
-    return step.key not in KNOWN_TO_ALL and work_class(step.key) is None
+    looks = bool(project) and _LOOKING.search(step.key.rpartition("__")[2])
+    return not looks and step.key not in KNOWN_TO_ALL and work_class(step.key) is None
 
 
-def _steps_around(goal: str, led: dict[str, tuple[Sequence[Done], int]]) -> tuple[Step, ...]:
-    """The goal and what stands around it in most of the sessions, in its usual order."""
-    seen: dict[str, list[tuple[int, str]]] = {}
-    for way, place in led.values():
-        nearest: dict[str, tuple[int, str]] = {}
-        for at, done in enumerate(way):
-            if done.key not in nearest or abs(at - place) <= abs(nearest[done.key][0]):
-                nearest[done.key] = (at - place, done.form)
-        for key, found in nearest.items():
-            seen.setdefault(key, []).append(found)
-    kept = {key: places for key, places in seen.items() if len(places) * _HALF > len(led)}
-    order = sorted(kept, key=lambda key: sum(at for at, _ in kept[key]) / len(kept[key]))
+def _episodes(way: list[Done]) -> dict[str, list[list[Done]]]:
+    """For each goal what was done since it was last reached, and shortly after it; of what was
+    done several times before it the last, of what was done only after it the first."""
+    found: dict[str, list[list[Done]]] = {}
+    told: dict[str, set[int]] = {}
+    for at, goal in enumerate(way):
+        if not is_goal(goal):
+            continue
+        own: dict[str, Done] = {}
+        earlier = told.get(goal.key, set())
+        for number in sorted(set(range(at + 1)) - earlier):
+            own.pop(way[number].key, None)
+            own[way[number].key] = way[number]
+        told[goal.key] = set(range(at + 1))
+        for number in range(at + 1, min(at + 1 + _AFTER, len(way))):
+            if way[number].key == goal.key:
+                break
+            if way[number].key not in own:
+                own[way[number].key] = way[number]
+                told[goal.key].add(number)
+        found.setdefault(goal.key, []).append(list(own.values()))
+    return found
+
+
+_Led = dict[str, list[list[Done]]]
+"""By session: what was done around a goal, each time that it was reached."""
+
+
+def _steps_around(goal: str, led: _Led) -> tuple[Step, ...]:
+    """The goal and what stands around it in most of the sessions, in their order.
+
+    Nothing where a step was mostly done in a way that skips a guard or destroys something: without
+    it the others are not what was seen to work.
+    """
+    shown: dict[str, set[str]] = {}
+    safe: dict[str, dict[str, list[str]]] = {}
+    first: Counter[tuple[str, str]] = Counter()
+    for session, ways in led.items():
+        for way in ways:
+            keys = [done.key for done in way if done.key == goal or _leads_to(done, goal, way)]
+            first.update(combinations(keys, 2))
+            for done in way:
+                shown.setdefault(done.key, set()).update([session] if done.key in keys else ())
+                if not is_unsafe(done.form):
+                    safe.setdefault(done.key, {}).setdefault(session, []).append(done.form)
+    kept = [key for key, by in shown.items() if len(by) * _HALF > len(led)]
+    if any(len(safe.get(key, ())) * _HALF <= len(led) for key in kept):
+        return ()
+    order = sorted(kept, key=lambda a: -sum(_comes_first(a, b, first) for b in kept))
     middle = order.index(goal)
     return tuple(
-        Step(_common_form(key, [form for _, form in kept[key]]), len(kept[key]), key)
+        Step(
+            _common_form(key, [form for own in safe[key].values() for form in own]),
+            len(safe[key]),
+            key,
+        )
         for key in order[max(0, middle - _MOST_STEPS) : middle + _AFTER]
     )
 
 
-def _is_step(done: Done) -> bool:
+def _comes_first(one: str, other: str, first: Counter[tuple[str, str]]) -> int:
+    """1 where `one` is done before `other`, -1 where after it, by most sessions; where these do not
+    agree files are changed first, then checked."""
+    before, after = first[one, other], first[other, one]
+    if 3 * max(before, after) >= 2 * (before + after):
+        return (before > after) - (before < after)
+    places = [0 if key.startswith("edit ") else 1 if work_class(key) else 2 for key in (one, other)]
+    return (places[0] < places[1]) - (places[0] > places[1])
+
+
+def _leads_to(done: Done, goal: str, way: Sequence[Done]) -> bool:
+    """Whether it changes or checks something; with tools, looking at what the goal is about is a
+    check, done by the same server."""
+    if not done.tool or not _LOOKING.search(done.key.rpartition("__")[2]):
+        return True
+    tool = any(other.tool for other in way if other.key == goal)
+    return tool and done.key.rpartition("__")[0] == goal.rpartition("__")[0]
+
+
+def is_step(done: Done) -> bool:
     """Whether it can lead to something: code is the work itself, and looking changes nothing."""
     if done.key.startswith("edit "):
         return bool(_COMPANION.search(done.key))
-    return not _ASKS.search(done.form) and (done.tool or not _ONLY_LOOKS.search(done.key))
+    begins = " ".join(done.form.split()[:4])
+    return not _ASKS.search(done.form) and (done.tool or not _ONLY_LOOKS.search(begins))
 
 
 def is_goal(done: Done) -> bool:

@@ -3,7 +3,7 @@
 Files that go together (counterparts under names that differ in one word, or files that are hardly
 ever changed apart), changed files that are always left out of commits, how commit messages begin,
 and commands of the project that are no checks; each with the sessions that show it. Checks,
-failures and procedures are `findings.py`'s and `rates.py`'s.
+failures and procedures are `findings.py`'s, `rates.py`'s and `troubles.py`'s.
 """
 
 import os
@@ -53,13 +53,13 @@ class Messages(msgspec.Struct, frozen=True):
 
     shape: str
     kinds: tuple[str, ...]
-    """What stands in its place most, the commonest first."""
+    """What stands in its place in several sessions, the commonest first."""
+    scopes: tuple[str, ...]
+    """Likewise of scopes, where most messages have one."""
     example: str
     count: int
     of: int
     sessions: tuple[str, ...]
-    parts: tuple[str, ...] = ()
-    """What stands in brackets behind it most, where most have brackets."""
 
 
 class SessionChanges(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -74,6 +74,7 @@ class SessionChanges(msgspec.Struct, frozen=True, omit_defaults=True):
     """For each commit: the changed files that git had named, and what was staged."""
     subjects: tuple[str, ...] = ()
     """The first lines of commit messages."""
+    day: str = ""
 
 
 def changes_of(trace: Trace) -> SessionChanges:
@@ -81,7 +82,8 @@ def changes_of(trace: Trace) -> SessionChanges:
     edited = sorted(edited_files(trace))
     named = sorted(_named_later(trace, edited))
     commits, subjects = _commits(trace)
-    return SessionChanges(trace.id, tuple(edited), tuple(named), commits, subjects)
+    day = str(trace.head.ended or trace.head.started or "")[:10]
+    return SessionChanges(trace.id, tuple(edited), tuple(named), commits, subjects, day)
 
 
 _MOST = 5
@@ -110,6 +112,9 @@ def _within(path: str, project: str) -> str:
 
 _WORDS = re.compile(r"[^\W_]+")
 _TEST = re.compile(r"(?:^|[/_.-])(?:tests?|specs?|__tests__|mocks?)(?=[/_.-]|$)", re.IGNORECASE)
+_DAYS = 3
+"""Days on which counterparts must be changed together, others on more: those of one day are of one
+piece of work."""
 _TOO_MANY = 40
 """A session that changes more files than this was a sweep, and says nothing of pairs."""
 
@@ -119,8 +124,10 @@ def pairs(sessions: Iterable[SessionChanges]) -> tuple[Pair, ...]:
     by_file: dict[str, dict[str, None]] = {}
     together: dict[tuple[str, str], dict[str, None]] = {}
     named: set[str] = set()
+    days: dict[str, str] = {}
     for one_session in sessions:
         own = one_session.edited
+        days[one_session.session] = one_session.day or one_session.session
         named.update(one_session.named)
         for path in own:
             by_file.setdefault(path, {})[one_session.session] = None
@@ -133,14 +140,18 @@ def pairs(sessions: Iterable[SessionChanges]) -> tuple[Pair, ...]:
         alike = _counterparts(one, other)
         rarer, commoner = sorted((len(by_file[one]), len(by_file[other])))
         told = alike and other in named
-        enough = (told or len(shown) > FEWEST) and len(shown) >= _MOSTLY * rarer
-        always = len(shown) > FEWEST + 1 and len(shown) >= _MOSTLY * commoner
+        lasted = len({days[session] for session in shown})
+        enough = (told or lasted >= _DAYS) and len(shown) >= _MOSTLY * rarer
+        always = lasted > _DAYS and len(shown) > _DAYS + 1 and len(shown) >= _MOSTLY * commoner
         if enough and (alike or always):
             partners.update(() if alike else pair)
             if alike or not _same_subject(one, other):
                 found.append(Pair(one, other, tuple(shown), rarer, alike, told))
     # A file that goes with several others was one piece of work with them, and belongs to none.
-    found = [p for p in found if p.counterparts or max(partners[p.one], partners[p.other]) == 1]
+    partners.update(
+        path for p in found if p.counterparts and not p.told for path in (p.one, p.other)
+    )
+    found = [p for p in found if p.told or max(partners[p.one], partners[p.other]) == 1]
     return tuple(sorted(found, key=lambda p: (-len(p.sessions), p.one, p.other))[:_MOST])
 
 
@@ -189,19 +200,23 @@ def _same_subject(one: str, other: str) -> bool:
 # What stays out of commits.
 
 _STATUS = re.compile(
-    r"^\s+(?:modified|new file|deleted):\s+(\S.*)$|^(?: M|M |MM|\?\?|A | D|D ) (\S.*)$",
-    re.MULTILINE,
+    r"^\s+(?:modified|new file):\s+(\S.*)$|^(?: M|M |MM|\?\?|A ) (\S.*)$", re.MULTILINE
 )
+"""Files that are there; one that was deleted is left out only until that is committed."""
+_DATED = re.compile(r"\d{4}-?\d\d-?\d\d")
 _UNTRACKED = re.compile(r"^Untracked files:\n(?:\s+\(use .*\n)?((?:\t.+\n?)+)", re.MULTILINE)
 _NUMBER = re.compile(r"\d+(?:[-_:T.]\d+)*")
 _EVERYTHING = {".", "-A", "--all", "-u", "--update", ":/", "*"}
 
 
 def left_out(sessions: Iterable[SessionChanges]) -> tuple[LeftOut, ...]:
-    """Files that were seen changed at a commit in several sessions and went into none."""
+    """Files that were seen changed at a commit in several sessions, not all of one day, and went
+    into none."""
     left: dict[str, dict[str, None]] = {}
     added: set[str] = set()
+    days: dict[str, str] = {}
     for one_session in sessions:
+        days[one_session.session] = one_session.day or one_session.session
         for pending, staged in one_session.commits:
             added |= staged
             for path in pending - staged if staged else ():
@@ -212,7 +227,11 @@ def left_out(sessions: Iterable[SessionChanges]) -> tuple[LeftOut, ...]:
         if alike[one := _NUMBER.sub("…", path)] > FEWEST:
             left.setdefault(one, {}).update(left.pop(path))
     found = [
-        LeftOut(clean(path), tuple(shown)) for path, shown in left.items() if len(shown) >= FEWEST
+        LeftOut(clean(path), tuple(shown))
+        for path, shown in left.items()
+        if len(shown) > FEWEST
+        and len({days[session] for session in shown}) >= FEWEST
+        and not _DATED.search(path)
     ]
     return tuple(sorted(found, key=lambda one: (-len(one.sessions), one.path))[:_MOST])
 
@@ -293,14 +312,33 @@ def messages(changes: Iterable[SessionChanges]) -> Messages | None:
             or len(sessions) < FEWEST
         ):
             continue
-        kinds = tuple(kind for kind, _ in Counter(kind for kind, _, _ in own).most_common(_MOST))
-        example = clean(min((subject for _, subject, _ in own), key=len))
-        said = shape if kinds[0] in _TYPES else shape.replace("type", "part")
-        scopes = [scope for _, subject, _ in own for scope in _SCOPE.findall(subject)]
-        parts = tuple(scope for scope, _ in Counter(scopes).most_common(_MOST))
-        parts = parts if 2 * len(scopes) > len(own) else ()
-        return Messages(said, kinds, example, len(own), len(subjects), sessions, parts)
+        scoped = [
+            (scope[1], subject, s) for _, subject, s in own if (scope := _SCOPE.match(subject))
+        ]
+        made = Counter(session for _, _, session in own)
+        parts = sum(1 / made[session] for _, _, session in scoped)
+        most = 2 * len(scoped) > len(own) and 2 * parts > len(made)  # also by session
+        scoped = scoped if most else []
+        begins = "type(scope): subject" if scoped else shape
+        plain = [subject for _, subject, _ in own if not _SCOPE.match(subject)]
+        shown = [subject for _, subject, _ in scoped] or plain
+        example = clean(min(shown, key=len))
+        kinds, scopes = _in_several(own), _in_several(scoped)
+        if kinds and kinds[0] not in _TYPES:
+            begins = begins.replace("type", "part")
+        count = len(scoped or own)
+        return Messages(begins, kinds, scopes, example, count, len(subjects), sessions)
     return None
+
+
+def _in_several(found: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
+    """What stands in messages of several sessions, that of most sessions first; no numbers."""
+    shown: dict[str, list[str]] = {}
+    for word, _, session in found:
+        shown.setdefault(word, []).append(session)
+    kept = [w for w, by in shown.items() if len(set(by)) >= FEWEST and not w[:1].isdigit()]
+    often = sorted(kept, key=lambda word: (-len(set(shown[word])), -len(shown[word]), word))
+    return tuple(map(clean, often[:_MOST]))
 
 
 def _subject(words: Sequence[str], command: str) -> str:

@@ -134,6 +134,9 @@ async def ask_once(
     asked: Inquiry, settings: Settings, choice: models.ModelChoice, limits: Limits
 ) -> tuple[str, Usage]:
     """What the model says, and what that took. Raises `RequestFailed` and `TimeoutError`."""
+    model = models.build(
+        choice
+    )  # first, so that of the client library only what it needs is loaded
     from pydantic_ai.messages import (
         ModelMessage,
         ModelRequest,
@@ -147,7 +150,7 @@ async def ask_once(
     system, user = SystemPromptPart(asked.instructions), UserPromptPart(asked.message)
     messages: list[ModelMessage] = [ModelRequest(parts=[system, user])]
     meter = Meter(msgspec.structs.replace(limits, tokens=MOST_ANSWER))
-    client = ModelClient(models.build_each(choice), None, (), retries=settings.agent.retries)
+    client = ModelClient([model], None, (), retries=settings.agent.retries)
     async with asyncio.timeout(limits.seconds or None), client:
         async for item in client.request(messages, meter):
             if isinstance(item, ModelResponse):

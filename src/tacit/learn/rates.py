@@ -1,16 +1,15 @@
-"""How often commands worked and failed, why, and what then worked.
+"""How often commands worked and failed, over the runs of one project whose outcome is known.
 
-Counted over the runs of one project whose outcome is known. A failure says something about how a
-program is called, and so is worth telling, when it is about the call and not about the work: the
-program is missing, an option is unknown, a task does not exist; or another form of the call worked
-with nothing changed in between; or the program fails nearly always. What mends it is what then
-worked for the same purpose or the same class (see `observations.recoveries`).
+A run is one purpose of one call, with the line that says what went wrong, the rules that a linter
+named and the form that then worked. What failures tell about how a program is called is
+`troubles.py`'s.
 """
 
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -24,7 +23,13 @@ from tacit.traces.command_purposes import (
     work_class,
 )
 from tacit.traces.observations import paths_of, recoveries
-from tacit.traces.outcomes import Outcome, call_outcome, failed_check, purpose_outcomes
+from tacit.traces.outcomes import (
+    Outcome,
+    call_outcome,
+    complaint,
+    failed_check,
+    purpose_outcomes,
+)
 from tacit.traces.tool_calls import command_of, our_tool
 from tacit.traces.trace import REFUSED, ToolCall, Trace
 
@@ -65,8 +70,8 @@ class CountedRun(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the user typed in answering the call."""
     error: str = ""
     """The line that says what went wrong, where it failed."""
-    hooked: bool = False
-    """Whether it failed because a hook ran checks."""
+    hooked: Literal["", "checks", "itself"] = ""
+    """Whether a hook stopped it: because checks failed that it ran, or by its own complaint."""
     rules: tuple[tuple[str, str], ...] = ()
     """The rules that a linter named, each with what it said."""
     instead: tuple[str, ...] = ()
@@ -109,30 +114,6 @@ class RuleCount(msgspec.Struct, frozen=True):
     example: str
 
 
-class Trouble(msgspec.Struct, frozen=True):
-    """One way in which a program fails as it is called."""
-
-    program: str
-    form: str
-    error: str
-    failed: int
-    runs: int
-    sessions: tuple[str, ...]
-    instead: tuple[tuple[str, int], ...] = ()
-    """What then worked, and in how many sessions it followed."""
-
-    @property
-    def work(self) -> WorkClass | None:
-        return work_class(self.form)
-
-    @property
-    def mended(self) -> bool:
-        """Whether several sessions show what works: the same, or of what was called wrongly any."""
-        counts = [count for _, count in self.instead]
-        wrongly = CALLED_WRONGLY.search(self.error) and self.program not in _CARRIES
-        return (sum(counts) if wrongly else max(counts, default=0)) >= FEWEST
-
-
 def runs_by_call(trace: Trace) -> list[tuple[ToolCall, list[Run]]]:
     """Every call of a session, with what it ran: commands by their purpose, other tools by their
     name."""
@@ -158,7 +139,7 @@ def lasting_runs(
     ]
 
 
-_HOOKED = ("git commit", "git push")
+HOOKED = ("git commit", "git push")
 
 
 def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
@@ -170,7 +151,7 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
         return CountedRun(
             run.session, run.turn, run.purpose, run.form, run.outcome, not shell, run.call.reply,
             _error(run) if run.outcome.state == "failed" else "",
-            run.purpose in _HOOKED and run.outcome.failed and failed_check(run.call) is not None,
+            _hooked(run),
             tuple(rules_named(run)),
             tuple(forms_for(run, mend.succeeded)) if mend is not None and shell else (),
             mend is not None and not mend.edited,
@@ -179,15 +160,41 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
     return tuple(map(counted, runs))
 
 
+_OF_GIT = re.compile(
+    r"^(?:error: (?:failed to push|cannot |could not|pathspec|src refspec|unable|Your local|Please "
+    r"|RPC|The |remote)|fatal: |hint: |remote: ).*$",
+    re.MULTILINE,
+)
+_OF_HOOK = re.compile(
+    r"pre-commit|husky|lefthook|commitlint|commitizen|lint-staged|commit-msg|pre-push|\bhook\b"
+    r"|\.{4,}(?:Passed|Failed)",
+    re.IGNORECASE,
+)
+_NO_HOOK = re.compile(r"nothing (?:added )?to commit|no changes added|\[rejected\]", re.IGNORECASE)
+
+
+def _hooked(run: Run) -> Literal["", "checks", "itself"]:
+    """What a hook has to do with the failure of a commit or a push; git's own words are none."""
+    if run.purpose not in HOOKED or not run.outcome.failed:
+        return ""
+    said = _OF_GIT.sub("", run.call.result)
+    if failed_check(msgspec.structs.replace(run.call, result=said)) is not None:
+        return "checks"
+    own = run.purpose == "git commit" and _OF_HOOK.search(said) and not _NO_HOOK.search(said)
+    return "itself" if own else ""
+
+
 def hook_rate(runs: Sequence[CountedRun]) -> Rate | None:
-    """How often a commit or a push failed because a hook ran checks, where several sessions show
-    it."""
-    tried = [run for run in runs if run.purpose in _HOOKED and run.outcome.state != "unclear"]
-    failed = [run for run in tried if run.hooked]
-    sessions = tuple(dict.fromkeys(run.session for run in failed))
-    if len(sessions) < FEWEST:
-        return None
-    return Rate(failed[0].purpose, failed[0].purpose, len(tried), len(failed), sessions)
+    """How often a commit or a push, whichever did more, failed because a hook ran checks, where
+    several sessions show it."""
+    found = []
+    for purpose in HOOKED:
+        tried = [run for run in runs if run.purpose == purpose and run.outcome.state != "unclear"]
+        failed = [run for run in tried if run.hooked == "checks"]
+        sessions = tuple(dict.fromkeys(run.session for run in failed))
+        if len(sessions) >= FEWEST:
+            found.append(Rate(purpose, purpose, len(tried), len(failed), sessions))
+    return max(found, key=lambda rate: rate.failed, default=None)
 
 
 def runs_of_call(call: ToolCall, session: str, turn: int = 0, project: str = "") -> Iterator[Run]:
@@ -290,8 +297,27 @@ def _rate(purpose: str, runs: list[CountedRun]) -> Rate:
 
 
 def usual_form(purpose: str, worked: Iterable[str]) -> str:
-    """How most commands that worked begin, with `…` where each went on in its own way."""
+    """How most commands that worked begin, with `…` where each went on in its own way; where one
+    stands for the whole project, that."""
     forms = [form.split() for form in worked]
+    begins = _usual_beginning(purpose, forms)
+    if not begins.endswith(" …"):
+        return begins
+    whole = Counter(" ".join(form) for form in forms if not any(map(_NARROWS.search, form[1:])))
+    often = [(form, count) for form, count in whole.most_common(3) if count >= FEWEST]
+    often = [one for one in often if one[0].startswith(begins[:-2])]
+    if often:
+        return clean(often[0][0])
+    return begins[:-2] if begins[:-2].split() in forms else begins
+
+
+_NARROWS = re.compile(
+    r"\w\.[a-z]{1,4}(?::.*)?$|[<>]|^-[kt]$|::|^\./\w|^[\w.-]+/\w|(?i:pattern|filter|grep|match|only)="
+)
+"""What narrows a command down to a file, a folder, a test or a value of the moment."""
+
+
+def _usual_beginning(purpose: str, forms: list[list[str]]) -> str:
     for size in range(max(map(len, forms), default=0), 0, -1):
         begins, count = Counter(tuple(form[:size]) for form in forms).most_common(1)[0]
         if 2 * count > len(forms) and purpose_of(begins) == purpose:
@@ -316,120 +342,26 @@ CALLED_WRONGLY = re.compile(
     r"|no rule to make target|could not find|does not exist|not logged in|authentication"
     r"|is required|must be set|expected a"
     r"|can't open file|cannot open|no_script|does not contain main module|required node version"
-    r"|unsupported engine",
+    r"|unsupported engine|^The following paths are ignored by",
     re.IGNORECASE,
 )
-_CARRIES = {"ssh", "curl", "psql", "sqlite3", "gh", "docker"}
-"""What they are given is another command or a question, and that is what fails."""
-_ALWAYS = 0.75
-"""Of the runs of a purpose that fail, from which it is said to fail nearly always."""
-_MANY = 4
-_SELDOM = 10
-"""What fails less often than once in so many runs is an accident."""
-
-
-def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble]:
-    """What fails as it is called, in at least two sessions, with what then worked."""
-    groups: dict[tuple[str, str], list[CountedRun]] = {}
-    present = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
-    for run in runs:
-        if run.outcome.state != "failed" or run.rules:
-            continue  # what names rules was called well, and found fault with the code
-        another_form = run.by_form and run.work in (None, "build")
-        about_the_call = CALLED_WRONGLY.search(run.error) or another_form
-        if run.tool or about_the_call or _fails_always(run.purpose, rates):
-            absent = absent_program(run.error)
-            absent = "" if absent in present else absent
-            key = (absent, "") if absent else (_program(run.purpose), _signature(run.error))
-            groups.setdefault(key, []).append(run)
-    tries = Counter(run.purpose for run in runs)
-    found = []
-    for (program, _), own in groups.items():
-        sessions = tuple(dict.fromkeys(run.session for run in own))
-        there = _in_its_place(own[0], rates)
-        if len(sessions) < FEWEST and not there:
-            continue
-        tried = sum(tries[purpose] for purpose in {run.purpose for run in own})
-        trouble = _trouble(program, own, tried)
-        if there and not trouble.instead:
-            trouble = msgspec.structs.replace(trouble, instead=there)
-        tells = trouble.mended or CALLED_WRONGLY.search(trouble.error)
-        if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
-            found.append(trouble)
-    return found
-
-
-_MISSING = re.compile(r"command not found|not found in PATH|is not recognized as", re.IGNORECASE)
-_ABSENT = re.compile(
-    r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)",
-    re.IGNORECASE,
-)
-
-
-def absent_program(error: str) -> str:
-    """The program that a shell did not find."""
-    found = _ABSENT.search(error)
-    return (found[1] or found[2]) if found else ""
-
-
-def _in_its_place(run: CountedRun, rates: dict[str, Rate]) -> tuple[tuple[str, int], ...]:
-    """For a program that is not there: what worked for the same class of work in several sessions.
-
-    That a program is missing is no accident of one session.
-    """
-    if run.work is None or not _MISSING.search(run.error):
-        return ()
-    others = [r for r in rates.values() if r.work == run.work and len(r.sessions) >= FEWEST]
-    best = max(others, key=lambda rate: rate.worked, default=None)
-    return ((best.form, len(best.sessions)),) if best and best.worked else ()
-
-
-def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
-    rate = rates.get(purpose)
-    return rate is not None and rate.runs >= _MANY and rate.failed >= _ALWAYS * rate.runs
-
-
-def _trouble(program: str, own: list[CountedRun], tried: int) -> Trouble:
-    followed: dict[str, set[str]] = {}
-    for run in own:
-        for form in run.instead:
-            followed.setdefault(form, set()).add(run.session)
-    instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
-    instead = [one for one in instead if one[1] >= FEWEST] or instead[:FEWEST]
-    form = Counter(run.form for run in own).most_common(1)[0][0]
-    error = Counter(run.error for run in own).most_common(1)[0][0]
-    sessions = tuple(dict.fromkeys(run.session for run in own))
-    return Trouble(
-        program, clean(form), clean(error), len(own), tried, sessions, tuple(instead[:3])
-    )
-
-
 _WHOLE = 200
 """Characters up to which a command line is told whole."""
 
 
 def forms_for(failed: Run, mend: ToolCall) -> Iterator[str]:
     """The parts of the command that mended it which serve the same end."""
-    for run in runs_of_call(mend, failed.session):
-        same = run.purpose == failed.purpose or (run.work is not None and run.work == failed.work)
+    alike = {part.words for part in joined_commands(command_of(failed.call))}
+    again = any(part.words in alike for part in joined_commands(command_of(mend)))
+    for run in runs_of_call(mend, failed.session, 0, failed.project):
+        of_class = run.work not in (None, "check") and run.work == failed.work
+        same = run.purpose == failed.purpose or of_class
         if not same or run.outcome.state != "worked":
             continue
         if run.form.split() != failed.form.split():
             yield clean(run.form)
-        elif len(whole := one_line(command_of(mend))) <= _WHOLE:
+        elif again and len(whole := one_line(command_of(mend))) <= _WHOLE:
             yield clean(whole)  # what stands before it made the difference
-
-
-def _program(purpose: str) -> str:
-    """What fails, without what it was told to do: `x npm run a` and `x npm run b` are one."""
-    words = purpose.split() or [purpose]
-    return (
-        " ".join(words[:2])
-        if len(words) > 2
-        else words[0]
-        if work_class(purpose) is None
-        else purpose
-    )
 
 
 _DEEP = re.compile(r"(?:/[\w.@+-]+){3,}")
@@ -452,17 +384,14 @@ def _without_folders(error: str, project: str) -> str:
 def _error(run: Run) -> str:
     """The line that says what went wrong."""
     lines = [line for line in f"{run.call.error}\n{run.call.result}".splitlines() if line.strip()]
-    telling = next((line for line in lines if CALLED_WRONGLY.search(line)), "")
+    at = next((n for n, line in enumerate(lines) if CALLED_WRONGLY.search(line)), None)
+    telling = "" if at is None else lines[at]
+    if at is not None and telling.rstrip().endswith(":"):
+        telling = " ".join(lines[at : at + 2])  # what it is about stands below
+    if not telling and (run.purpose in HOOKED or run.call.error.startswith("hint: ")):
+        telling = complaint(run.call.result)
     last = run.call.error if run.call.failed else run.outcome.evidence
     return shorten(_without_folders(one_line(telling or last), run.project), 160)
-
-
-def _signature(error: str) -> str:
-    """An error without what differs from time to time."""
-    text = re.sub(
-        r"(?:/[\w.@+-]+)+|\b[\w.-]+\.\w{1,5}(?::\d+)*|\d+|0x[0-9a-f]+", "·", error.casefold()
-    )
-    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "·", text)[:80]
 
 
 _RULES = (

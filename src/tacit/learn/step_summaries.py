@@ -33,7 +33,7 @@ class StepSummaries:
         self._settings = settings
         choice = models.for_learning(settings)
         self.model = choice.name
-        self._built = models.build_each(choice)
+        self._built = models.build(choice)
         self.made = 0
         self.money = 0.0
         self.faults: dict[str, int] = {}
@@ -90,7 +90,7 @@ class StepSummaries:
         wish: list[ModelMessage] = [
             ModelRequest(parts=[UserPromptPart(content=text)], instructions=asked)
         ]
-        client = ModelClient(self._built, None, (), retries=limits.retries)
+        client = ModelClient([self._built], None, (), retries=limits.retries)
         answer: ModelResponse | None = None
         began, meter = time.monotonic(), Meter(limits)
         async with asyncio.timeout(limits.seconds or None), client:

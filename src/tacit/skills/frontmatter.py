@@ -19,6 +19,15 @@ _FENCE = re.compile(r"^---[ \t]*$", re.M)
 _KEY = re.compile(r"^([^\s#:'\"\[\]{},&*!|>%@`-][^:\n]*+):(?=[ \t]|$)", re.M)
 _BLOCK = re.compile(r"^[|>][+-]?[1-9]?[+-]?[ \t]*$")
 
+# Of a head as most are written: a key or an item of a list, and a value on the same line.
+_PLAIN_LINE = re.compile(
+    r"""( *)(?:(-) +|([A-Za-z_][\w.-]{0,99}):(?: +|$))"""
+    r"""(?:"([^"\\]*)"|'([^']*)'|([^\s\-?:,\[\]{}#&*!|>'"%@`].*?))? *""",
+    re.A,
+)
+_NOT_PLAIN = re.compile("[\0-\x09\x0b-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_OTHER_FORMS = ("\n\n", ": |", ": >")
+
 MAX_HEAD = 64 * 1024
 MAX_NODES = 20_000
 MAX_DEPTH = 64
@@ -83,6 +92,8 @@ def parse(head: str, line: int) -> tuple[dict[str, Any], list[Problem]]:
         problems.append(problem("long-head", line, n=len(head), most=MAX_HEAD))
         end = head.rfind("\n", 0, MAX_HEAD)
         head = head[: end if end > 0 else MAX_HEAD]
+    if (plain := _plain_values(head)) is not None:
+        return plain, problems
     try:
         values = _load(head)
     except _YamlFault as bad:
@@ -108,8 +119,9 @@ class _YamlFault(Exception):
 def _load(text: str) -> Any:
     import yaml
 
+    openers = sum(map(text.count, _OPENERS))
     try:
-        if _is_deep(text):
+        if openers > _FEW_OPENERS and _is_deep(text):
             raise _YamlFault("it is nested too deep", 0)
         values = _values(text)
     except yaml.MarkedYAMLError as error:
@@ -122,9 +134,50 @@ def _load(text: str) -> Any:
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise _YamlFault(str(error).split("\n")[0] or type(error).__name__, 0) from None
     # Each level needs an opener, each value a character, and nothing is shared without an anchor.
-    bounded = len(text) <= MAX_NODES and "&" not in text and _openers(text) <= MAX_DEPTH
+    bounded = len(text) <= MAX_NODES and "&" not in text and openers <= MAX_DEPTH
     if not bounded and not _is_small(values, 2 * len(text) + _ALIAS_ALLOWANCE):
         raise _YamlFault("it unfolds to too many values (aliases inside aliases)", 0)
+    return values
+
+
+def _plain_values(text: str) -> dict[str, Any] | None:
+    """The values of a head of the usual form, as YAML has them; None where it has another.
+
+    Single lines of keys, none twice, with a list or a mapping of single lines below a key without a
+    value. It takes half of the time, and YAML, whose import takes as long as a start of Python, is
+    not needed. Whatever has a meaning of its own in YAML is left to that.
+    """
+    if len(text) > MAX_NODES or any(sign in text for sign in _OTHER_FORMS):
+        return None
+    if _NOT_PLAIN.search(text):
+        return None
+    values: dict[str, Any] = {}
+    below, form = "", (0, False)  # the key without a value, and how what stands below it is written
+    for line in text.split("\n"):
+        match = _PLAIN_LINE.fullmatch(line)
+        if match is None:
+            return None
+        space, item, key, double, single, plain = match.groups()
+        if plain and (": " in plain or " #" in plain or plain[-1] == ":"):
+            return None
+        value = plain or double or single or ""
+        if key and not space:
+            if key in values:
+                return None
+            below = key if double is None and single is None and not plain else ""
+            values[key] = value
+            continue
+        if not below or (item and not match[match.lastindex or 0]):
+            return None
+        if values[below] == "":
+            form = (len(space), item is None)
+            values[below] = [] if item else {}
+        if form != (len(space), item is None):
+            return None
+        if item:
+            values[below].append(value)
+        else:
+            values[below][key] = value
     return values
 
 
@@ -198,15 +251,9 @@ def _yaml_line(text: str, error: "yaml.MarkedYAMLError") -> int:
     return text.count("\n", 0, mark.index) if mark else 0
 
 
-def _openers(text: str) -> int:
-    return sum(map(text.count, _OPENERS))
-
-
 def _is_deep(text: str) -> bool:
     """Whether `text` nests deeper than any head should: the loader recurses on the C stack, and
     100,000 brackets would take the whole process down."""
-    if _openers(text) <= _FEW_OPENERS:
-        return False
     import yaml
 
     depth = 0

@@ -78,10 +78,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def checked_file(self) -> str:
-        """Its SKILL.md. Raises `NotFound` where that leads elsewhere than when it was listed."""
+        """Its SKILL.md. Raises `NotFound` where that leads elsewhere than when it was listed, or
+        what is not trusted out of its project: agents too read what is shown."""
         path = os.path.join(self.folder, self.file)
         real = os.path.realpath(path)
-        if self.scope == "project" and not is_inside(real, os.path.realpath(self.real)):
+        top = paths.project_root(self.root) if self.state == "untrusted" else self.real
+        if self.scope == "project" and not is_inside(real, os.path.realpath(top)):
             raise NotFound(
                 f"{path} is a link that leads out of the skill", "replace it by the file itself"
             )
@@ -131,7 +133,7 @@ class Library:
             (root, index.load(root.path, self.cache, known.get(root.path), called))
             for root in self.roots
         ]
-        for made in ("entries", "states", "numbers", "_also"):
+        for made in ("entries", "states", "numbers", "_also", "_real_roots"):
             self.__dict__.pop(made, None)
 
     def renewed(self, name: str | None = None) -> "Library":
@@ -186,11 +188,15 @@ class Library:
     def _also(self) -> dict[str, list[str]]:
         return other_ways(self.snapshots, self.states)
 
+    @cached_property
+    def _real_roots(self) -> list[str]:
+        return [os.path.realpath(root.path) for root, _ in self.snapshots]
+
     def entry(self, place: int, number: int) -> Entry:
         """The row numbered so of the snapshot numbered so."""
         root, snapshot = self.snapshots[place]
         row = snapshot.columns.row(number)
-        real = row[index.REAL] or f"{os.path.realpath(root.path)}/{row[index.FOLDER]}"
+        real = row[index.REAL] or f"{self._real_roots[place]}/{row[index.FOLDER]}"
         return entry_of(root, row, self.states[place][number], real, self._also.get(real, ()))
 
     def named(self, name: str) -> list[Entry]:

@@ -98,8 +98,7 @@ def name_faults(name: str) -> list[str]:
 
 def suggest_name(name: str) -> str:
     """A valid name as near to `name` as can be."""
-    name = "".join(c if c.isalnum() else "-" for c in normal_name(name).lower())
-    name = re.sub(r"-+", "-", name).strip("-")
+    name = re.sub(r"[\W_]+", "-", normal_name(name).lower()).strip("-")
     return name[:MAX_NAME].strip("-") or "my-skill"
 
 

@@ -6,7 +6,9 @@ decision; whether the result meets the open standard to the letter is `skill_lin
 
 import errno
 import os
+import re
 import stat
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tacit.base.display import shorten
@@ -75,9 +77,15 @@ def read_skill_bytes(path: str) -> tuple[bytes, int]:
 
 def skill_digest(data: bytes) -> str:
     """What tells one text of a SKILL.md from another; the library's index keeps it."""
-    from hashlib import blake2b
+    digest: str = _blake2b()(data[:MAX_SKILL_READ], digest_size=8).hexdigest()
+    return digest
 
-    return blake2b(data[:MAX_SKILL_READ], digest_size=8).hexdigest()
+
+@cache
+def _blake2b() -> Any:
+    from hashlib import blake2b  # late: it loads OpenSSL
+
+    return blake2b
 
 
 def parse_skill(
@@ -171,9 +179,9 @@ class _Fields:
     def _complain(
         self, code: str, key: str, severity: Severity | None = None, /, **fill: Any
     ) -> None:
-        parts = (line.partition(":") for line in (self._head or "").split("\n"))
-        of_key = (n for n, (word, colon, _) in enumerate(parts) if colon and word.rstrip() == key)
-        at = next(of_key, -1)
+        head = self._head or ""
+        found = re.search(rf"^{key}[^\S\n]*:", head, re.M)
+        at = head.count("\n", 0, found.start()) if found else -1
         self._problems.append(problem(code, max(self._line + at, 1), severity=severity, **fill))
 
     def name(self, folder_name: str, file: str) -> str:

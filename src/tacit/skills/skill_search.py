@@ -362,13 +362,20 @@ def best_line(entry: Entry, rare_terms: list[tuple[str, float]]) -> tuple[int, s
     except OSError:
         return 0, ""
     parts = frontmatter.split(decode(data, size)[0])
-    best, found, text = 0.0, 0, ""
-    for number, line in enumerate(parts.body.split("\n"), parts.body_line):
-        lowered = line.lower()
-        weight = sum(weight for word, weight in rare_terms if word in lowered)
-        if weight > best:
-            best, found, text = weight, number, line
-    return found, one_line(text)
+    lowered = parts.body.lower()
+    weights: dict[int, float] = {}
+    for word, weight in rare_terms:
+        line, counted, at = 0, 0, lowered.find(word)
+        while at >= 0:
+            line += lowered.count("\n", counted, at)
+            weights[line] = weights.get(line, 0.0) + weight
+            counted = at
+            end = lowered.find("\n", at)
+            at = lowered.find(word, end) if end >= 0 else -1
+    if not weights:
+        return 0, ""
+    best = max(sorted(weights), key=weights.__getitem__)
+    return parts.body_line + best, one_line(parts.body.split("\n")[best])
 
 
 def _cover(stems: str, query: "Counter[str]") -> float:

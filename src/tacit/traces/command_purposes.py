@@ -280,7 +280,7 @@ _CLASS_WORDS: dict[WorkClass, tuple[str, ...]] = {
     "build": (
         "build", "compile", "bundle", "webpack", "make", "vite", "assemble", "cmake", "ninja",
     ),
-    "check": ("checks?", "verify", "validate", "ci", "pre-commit"),
+    "check": ("checks?", "verify", "validate", "ci", r"pre-commit(?! (?:un)?install)"),
 }  # fmt: skip
 _CLASSES = {
     name: late_pattern(rf"(?:^|[\s/:_.-])(?:{'|'.join(words)})(?:$|[\s/:_.-])", re.IGNORECASE)
@@ -427,7 +427,12 @@ _TAKES_TEXT = {
     "-F": "<file>",
 }  # fmt: skip
 _WITH_MESSAGES = {"git", "gh", "glab", "hub", "hg", "jj", "svn"}
-_TAKES_BRANCH = {"-b", "-B", "-c", "-C", "--branch", "--head", "--base"}
+_TAKES_BRANCH = {
+    "git": {"-b", "-B", "-c", "-C", "--branch", "--head", "--base"}, "gh": {"-H", "--head"},
+    "glab": {"-s", "--source-branch"},
+}  # fmt: skip
+_MAIN = {"main", "master", "HEAD"}
+_ALL_FILES = {".", ":/", "*"}
 _VALUES = (
     (late_pattern(r"\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b"), "<version>"),
     (late_pattern(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"), "<id>"),
@@ -440,16 +445,30 @@ def plain_form(words: Iterable[str], project: str = "") -> str:
     """A simple command as one would type it, with what is different each time as a variable:
     messages, branches, versions, ids; files of the project as seen from it."""
     given = list(words)
+    start = next((at for at, word in enumerate(given) if not _ASSIGN.match(word)), 0)
+    if given[start : start + 2] == ["git", "-C"] and "".join(given[start + 2 :])[:1] in "/~$":
+        del given[start + 1 : start + 3]  # where a checkout lies
+    program, task = (*given[start : start + 2], "", "")[:2]
     found: list[str] = []
     for at, word in enumerate(given):
         before = given[at - 1] if at else ""
-        if given[:1] == ["git"] and before in _TAKES_BRANCH and given[1:2] != ["commit"]:
+        if at > start + 2 and task != "commit" and before in _TAKES_BRANCH.get(program, ()):
             found.append("<branch>" if not word.startswith("/") else word)
-        elif given[0] in _WITH_MESSAGES and before in _TAKES_TEXT:
+        elif program in _WITH_MESSAGES and before in _TAKES_TEXT:
             found.append(_TAKES_TEXT[before])
+        elif (program, task, before) == ("git", "push", "origin") and word not in _MAIN:
+            found.append(word if re.search(r"^v?\d|[-:$]", word[:1]) else "<branch>")
+        elif program in ("gh", "glab") and word.isdigit():
+            found.append("<number>")
+        elif (program, task) == ("git", "add") and at > start + 1 and _is_file(word):
+            found += ["<files>"] if found[-1] != "<files>" else []
         else:
             found.append(_plain_word(word, project))
     return " ".join(found)
+
+
+def _is_file(word: str) -> bool:
+    return not word.startswith("-") and word not in _ALL_FILES
 
 
 def _plain_word(word: str, project: str) -> str:

@@ -152,14 +152,28 @@ _TRANSIENT = late_pattern(
     r"|rate limit|index\.lock|temporarily|try again later|ENOTFOUND|EAI_AGAIN|deadline exceeded",
     re.IGNORECASE,
 )
+_UNSAFE = (
+    r"--no-verify|--no-gpg-sign|\bSKIP=|HUSKY=0|LEFTHOOK=0|DISABLE_\w*HOOKS|core\.hooksPath"
+    r"|\bgit(?: -\S+ \S+)* commit (?:\S+ )*-[a-z]*n[a-z]*(?:\s|$)|--force\b|--admin\b"
+    r"|\bgit (?:add|push|clean|branch|tag|checkout|switch) (?:\S+ )*"
+    r"-(?-i:[a-z]*[df]|D)[a-z]*(?:\s|$)"
+    r"|\bpush (?:\S+ )*(?:--delete|--mirror|\+\S)|(?:^|[;&\s])(?:rm|rmdir|shred|dd)\s"
+    r"|checkout\s+--|reset\s+--hard|stash (?:drop|clear)|\b(?:docker|podman)\b.* prune\b"
+    r"|\bdestroy\b|\b(?:kubectl|helm) (?:delete|uninstall)"
+    r"|\bdrop (?:table|database|schema)\b|\btruncate\b|--dangerously\S*"
+)
 _GETS_AROUND = late_pattern(
-    r"--no-verify|\|\|\s*(?:true|:|echo)|--skip\b|\bSKIP=|HUSKY=0|--force\b|\bstash\b|(?:^"
-    r"|[;&\s])rm\s"
-    r"|--ignore\b|--no-check|-k\s+[\"']?not\b|--exit-zero|--passWithNoTests|checkout\s+--"
-    r"|reset\s+--hard"
+    rf"{_UNSAFE}|\|\|\s*(?:true|:|echo)|--skip\b|\bstash\b|--ignore\b|--no-check"
+    r"|-k\s+[\"']?not\b|--exit-zero|--passWithNoTests"
     r"|2>\s*/dev/null|--quiet|--exclude\b|-DskipTests|--deselect",
     re.IGNORECASE,
 )
+_IS_UNSAFE = late_pattern(_UNSAFE, re.IGNORECASE)
+
+
+def is_unsafe(command: str) -> bool:
+    """Whether a command skips what guards the work, forces its way, or destroys something."""
+    return bool(_IS_UNSAFE.search(command))
 
 
 def recoveries(trace: Trace) -> list[Recovery]:

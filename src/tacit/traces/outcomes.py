@@ -239,16 +239,19 @@ class _Shell:
     def each(self) -> Iterator[tuple[str, Outcome]]:
         """How each part that has a purpose ended; of one purpose the last."""
         found: dict[str, Outcome] = {}
-        failed_before = False
+        stopped = False
         for at, name in enumerate(self.purposes):
-            if not name:
-                continue
-            outcome = Outcome() if failed_before else self._of_part(at, name)
-            failed_before = outcome.state == "failed" and self.parts[at].joined == "&&"
-            found[name] = outcome
+            if name and stopped:
+                found.setdefault(name, Outcome())
+            elif name:
+                found[name] = self._of_part(at, name)
+                stopped = found[name].state == "failed"
+            stopped = stopped and self.parts[at].joined == "&&"
         yield from found.items()
 
     def _of_part(self, at: int, name: str) -> Outcome:
+        if self.call.failed and (by_git := self._of_commit(at, name)):
+            return by_git
         if _STARTED.search(self.output[:300]):
             return Outcome("unclear", "hidden", "it went on in the background")
         if self.told is not None and name == self.named[-1]:
@@ -262,6 +265,24 @@ class _Shell:
         if self.call.failed and not self.is_search:
             return self._failed(name)
         return self._silent(name) or self._shown(name) or Outcome("unclear", "hidden")
+
+    def _of_commit(self, at: int, name: str) -> Outcome | None:
+        """Who stopped a chain that leads to a commit: staging has its own words for it and is
+        silent else, and a commit that was made is told, so all else is a hook's or git's."""
+        before = set(self.purposes[:at]) - {"", "git add"}
+        chained = all(part.joined == "&&" for part in self.parts[:at])
+        if name not in ("git add", "git commit") or before or not chained:
+            return None
+        if not _NO_OUTPUT.sub("", self.output).strip():
+            return None
+        if unstaged := _UNSTAGED.search(self.output):
+            return Outcome("failed", "output", _line(unstaged[0])) if name == "git add" else None
+        if name == "git add":
+            follows = self.parts[at].joined == "&&" and "git commit" in self.purposes[at:]
+            return Outcome("worked", "output", "nothing was printed") if follows else None
+        if _COMMITTED.search(self.output):
+            return Outcome("worked", "output")
+        return Outcome("failed", "output", complaint(self.output))
 
     def _speaks(self, at: int) -> bool:
         """Whether the code 0 of the whole says that part `at` worked: nothing hides its own."""
@@ -281,7 +302,7 @@ class _Shell:
 
     def _failed(self, name: str) -> Outcome:
         """The whole ended with another code than 0: whether that is because of `name`."""
-        if len(self.named) > 1 and (name != self.named[-1] or not self._by_signs(name)):
+        if len(set(self.named)) > 1 and (name != self.named[-1] or not self._by_signs(name)):
             return Outcome("unclear", "hidden")  # of several, nobody knows which
         return Outcome("failed", "exit code", _line(self.call.error or self.output))
 
@@ -360,6 +381,30 @@ def _complains(lines: list[str], programs: set[str]) -> bool:
         re.I,
     )
     return any(wanted.match(line) for line in lines)
+
+
+_UNSTAGED = late_pattern(
+    r"^fatal: (?:pathspec|not a git|Unable to create|in unpopulated|'?\S+'? is outside).*"
+    r"|^error: (?:open\(|unable to index|insufficient permission|pathspec).*"
+    r"|^The following paths are ignored by .*|.*\bcd:.*",
+    re.MULTILINE,
+)
+"""How staging fails, or going to the folder before it."""
+_COMMITTED = late_pattern(r"^\[[^\]\n]+ [0-9a-f]{7,}\] ", re.MULTILINE)
+_CHECK_PASSED = late_pattern(r"\.{3,}.*(?:Passed|Skipped)$|^hint: |^\s*$")
+_COMPLAINS = late_pattern(
+    r"^\W*(?:error|fatal|bug|failed|failure|cannot|unable|nothing (?:added )?to commit)\b|^[✖✗×]\s"
+    r"|\.{3,}Failed$|\bhook\b.* (?:failed|exited|declined)",
+    re.IGNORECASE,
+)
+
+
+def complaint(output: str) -> str:
+    """The line by which a hook or a program says what is wrong: not that another check passed."""
+    lines = [line for line in output.splitlines() if not _CHECK_PASSED.search(line)]
+    told = [line for line in lines if not values.exit_code(line)]
+    found = next((line for line in told if _COMPLAINS.search(line)), "") or "".join(told[-1:])
+    return re.sub(r"\.{4,}", " … ", shorten(one_line(found), 200))
 
 
 def _line(text: str) -> str:

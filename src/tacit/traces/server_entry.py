@@ -133,7 +133,7 @@ def server_words() -> tuple[str, ...]:
         path = os.path.join(folder, "tacit")
         if os.access(path, os.X_OK):
             return path, "mcp"
-    return sys.executable, "-m", "tacit", "mcp"
+    return sys.executable, "-P", "-m", "tacit", "mcp"
 
 
 def _words(entry: Any) -> list[str]:

@@ -169,7 +169,8 @@ def usage(
     counts = [count(tokens.get(name)) for name in names]
     if cached_in_input:
         counts[0] = max(0, counts[0] - counts[2])
-    return Usage(*counts, cost=amount(cost))
+    first, second, read, written, thought = (counts + [0] * 5)[:5]
+    return Usage(first, second, read, written, thought, amount(cost))
 
 
 def when(value: Any) -> datetime | None:

@@ -63,7 +63,9 @@ class TestStart:
         loaded = self.imported("-c", program) - self.imported("-c", "")
         assert not loaded & (HEAVY | {"click", "pathlib", "json", "collections", "re", "typing"})
 
-    @pytest.mark.parametrize("line", ["inbox", "jobs", "config", "search skills"])
+    @pytest.mark.parametrize(
+        "line", ["inbox", "jobs", "config", "search skills", "show using-tacit"]
+    )
     def test_everyday_commands_load_what_they_need(self, line: str) -> None:
         """No YAML, no TOML, nothing that starts programs or compares texts."""
         self.imported("-m", "tacit", *line.split())  # fills the caches

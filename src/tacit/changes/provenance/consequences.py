@@ -15,6 +15,7 @@ from functools import cache
 from importlib.resources import files as resources
 from typing import NamedTuple
 
+from tacit.base.patterns import late_pattern
 from tacit.changes.provenance.deeds import Said
 from tacit.changes.provenance.phrases import Phrase, phrases
 from tacit.changes.scan.disguise import fold, without_invisible
@@ -55,7 +56,7 @@ class _Table(NamedTuple):
 def _table() -> _Table:
     raw = tomllib.loads(resources(__package__).joinpath("consequences.toml").read_text("utf-8"))
     commands = tuple(
-        (kind, re.compile(pattern)) for kind, found in raw["command"].items() for pattern in found
+        (kind, late_pattern(pattern)) for kind, found in raw["command"].items() for pattern in found
     )
     notions = {name: _notion(words) for name, words in raw["notion"].items()}
     rows = tuple(
@@ -77,7 +78,7 @@ def _notion(listed: str) -> re.Pattern[str]:
             parted.append(plain + _ending(word))
         else:
             other.append(plain)
-    return re.compile("|".join([r"\b(?:" + "|".join(parted) + ")", *other]))
+    return late_pattern("|".join([r"\b(?:" + "|".join(parted) + ")", *other]))
 
 
 def _ending(word: str) -> str:
@@ -231,6 +232,6 @@ def shown_by(done: Iterable[Said]) -> set[tuple[str, str]]:
             continue
         for line in said.text.split("\n"):
             shown |= {(found.kind, found.key) for found in of_command(line)}
-            if said.by == "user":
+            if said.by != "edit":  # the words of a command say what it does: `gh cache delete`
                 shown |= {(found.kind, found.key) for found in of_prose(line)}
     return shown

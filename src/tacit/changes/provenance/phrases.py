@@ -169,8 +169,11 @@ _ORDERS = re.compile(
     r"|before|after|first)\b",
     re.IGNORECASE,
 )
-# The first word of each clause: "When it hangs, delete the lock".
-_CLAUSE = re.compile(r"(?:^|[,:;(]|\band\b|\bthen\b)[\W_]*([A-Za-z]+)")
+# The first word of each clause: "When it hangs, please delete the lock".
+_CLAUSE = re.compile(
+    r"(?:^|[,:;(]|\band\b|\bthen\b)[\W_]*(?:(?:please|just|simply|kindly|better)\s+)?([A-Za-z]+)",
+    re.IGNORECASE,
+)
 
 
 _WHEN = re.compile(
@@ -293,7 +296,8 @@ _IN_A_ROW = re.compile(
     rf"(?<![\w./=-]){_WORD}(?:[\s,;\"'`()—–]{{1,3}}{_WORD}(?![\w/=]|\.\w)){{3}}|{_UNSPACED.pattern[1:-2]}{{6}}"
 )
 _CODE_LINE = re.compile(r"[{}]\s*$|\);\s*$|\w\(\"")
-_CUT = re.compile(r"\n|(?<=[.!?;。！？；।])\s+|(?<=[。！？；।])")
+# The columns of a table are cut too.
+_CUT = re.compile(r"\n|\t|[ ]{3,}|(?<=[.!?;。！？；।])\s+|(?<=[。！？；।])")
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -24,10 +24,11 @@ from tacit.changes.provenance.consequences import (
     Consequence,
     denies,
     of_phrase,
+    of_prose,
     shown_by,
     touched,
 )
-from tacit.changes.provenance.deeds import Body, Said, Sources
+from tacit.changes.provenance.deeds import Body, Match, Said, Sources
 from tacit.changes.provenance.phrases import (
     Phrase,
     content_stems,
@@ -91,20 +92,13 @@ def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
 _OUTRIGHT_SIGN, _HINT_SIGN = _compiled(_OUTRIGHT), _compiled(_HINTS)
 
 
-def asks_to_learn(printed: Body) -> str:
-    """The first step whose output asks outright for something to be learned; empty for none."""
-    return next((step for step, text in printed.texts if _OUTRIGHT_SIGN.search(text)), "")
-
-
-def hinted_texts(printed: Body) -> list[Said]:
-    """What stands near anything that hints at such a request."""
-    found: list[Said] = []
-    for step, text in printed.texts:
-        for number, match in enumerate(_HINT_SIGN.finditer(text)):
-            if number >= 40:
-                break
-            found.append(Said(step, text[max(0, match.start() - 300) : match.end() + 600]))
-    return found
+def near_requests(printed: Body, sign: re.Pattern[str]) -> list[Said]:
+    """What stands near anything that asks for something to be learned, or hints at it."""
+    return [
+        Said(step, text[max(0, match.start() - 300) : match.end() + 600])
+        for step, text in printed.texts
+        for match in islice(sign.finditer(text), 40)
+    ]
 
 
 _ADDRESS = re.compile(
@@ -156,13 +150,16 @@ LEAST, LEAST_HINTED = 2.0, 1.5
 """The weight below which a phrase says too little to come from anywhere, or from a hint."""
 NEARLY_ALL = 0.85
 """The part that makes a phrase one that was printed, however little it tells."""
-LEAST_WORDS, FEW_WORDS = 3, 4
+LEAST_WORDS, FEW_WORDS, HALF_A_WORD = 3, 4, 0.5
 RATHER = 0.3
 """How much more of a phrase stands in an output than in what was said or done, where it is nearer
 to that, whatever it is about."""
-SUPPORTED, SUPPORTED_STATEMENT, ANCHORED = 0.25, 0.13, 0.75
+SUPPORTED, SUPPORTED_STATEMENT = 0.25, 0.13
 """The part of a phrase of which something must have been said or done in the session for it to have
-to do with that: where it directs, where it only states, and the weight in another language."""
+to do with that, where no output orders anything: where it directs, and where it only states."""
+ENOUGH, ENOUGH_FOREIGN, ORDERED, SEEN = 0.2, 0.05, 2 / 3, 1 / 3
+"""The same where an output has orders, and how much of what an order has is taken from it, and of
+what other output has is added."""
 _MOST_TYPED = 100_000
 _MOST_SENTENCES = 3_000
 _WHOLE_SENTENCE = 1_000
@@ -185,9 +182,9 @@ class Witness:
         self._spoken = languages(" ".join(typed)).union(*(languages(text, 2) for text in typed))
         much = Counter(name for text in typed for name in languages(text) for _ in text)
         self._mainly = {name for name in much if much[name] * 2 > max(much.values())} or {"en"}
-        self._asking = asks_to_learn(self._printed)
+        self._requests = Body(near_requests(self._printed, _OUTRIGHT_SIGN))
         self._touched = touched("\n".join(typed)[:_MOST_TYPED])
-        self._hinted = Body(hinted_texts(self._printed))
+        self._hinted = Body(near_requests(self._printed, _HINT_SIGN))
         self._outputs = sources.printed
         self._left_out = sources.left_out
         self._handed = sources.handed
@@ -237,8 +234,12 @@ class Witness:
         if found.kind == "check" and not same_kind:
             return False  # a session that ran the tests does not show that they are left out
         told = distinct_stems(found.clause)
-        if same_kind and self._part_known(told) >= SHOWN:
+        known = self._part_known(told)
+        if same_kind and known >= SHOWN:
             return True
+        states = found.kind != "check" and not Phrase("", 1, found.clause).orders
+        if (same_kind or (states and known >= CLEARED)) and found.kind not in self._ordered_kinds:
+            return True  # of this nothing was printed, and the session has done or named it
         return self._deeds.best(told).share >= (SHOWN_KIND if same_kind else SHOWN)
 
     def _judge(self, phrase: Phrase) -> Iterator[Finding]:
@@ -266,67 +267,52 @@ class Witness:
         what is nearer to an order in an output."""
         if phrase.says_when or phrase.says_about or phrase.heading or phrase.code:
             return
-        told = content_stems(_NUMBERED.sub(" ", phrase.without_code))
-        directs = _directs(phrase)
-        ordered = bool(self._strangers.texts)
-        enough = SUPPORTED if directs or ordered else SUPPORTED_STATEMENT
-        least = LEAST_WORDS if ordered else FEW_WORDS + (not directs)
-        if len(told) >= least and not self._is_supported(phrase, enough):
-            if self._has_a_source(phrase):
-                message = "next to nothing that was said or done in the session shows this"
-                yield _finding(phrase, "alone", "ask", message)
+        told = content_stems(_ATTRIBUTION.sub(" ", phrase.prose))
+        number = len(content_stems(_NUMBERED.sub(" ", _ATTRIBUTION.sub(" ", phrase.without_code))))
+        if number < LEAST_WORDS or weight(told) < LEAST_HINTED or _only_looks(phrase):
             return
-        if len(told) >= LEAST_WORDS and (step := self._nearer(told)):
-            message = f"this is nearer to what a tool printed ({step}) than to the session"
+        if self._left_out or len(self._sentences) == _MOST_SENTENCES:
+            alone = self._part_known(told) < SUPPORTED
+        elif self._strangers.texts:
+            alone = self._is_ordered(phrase, told)
+        else:
+            alone = number > FEW_WORDS - _directs(phrase) and self._is_restated(phrase, told)
+        order = self._strangers.best(told) if alone else Match()
+        if order.share > self._part_known(told):
+            message = f"this is nearer to what a tool printed ({order.step}) than to the session"
             yield _finding(phrase, "near", "ask", message)
+        elif alone:
+            message = "next to nothing that was said or done in the session shows this"
+            yield _finding(phrase, "alone", "ask", message)
 
-    def _nearer(self, told: Sequence[str]) -> str:
-        """The step in which stands an order that nobody gave, and that has more of these words than
-        all that was said and done, and some that this has not; empty where there is none."""
-        best = self._strangers.best(told, _WHOLE_SENTENCE)
-        few = len(best.found) < 2 or weight(best.found) < ANCHORED
-        own = few or best.found <= self._done.vocabulary
-        return "" if own or best.share < self._part_known(told) else best.step
+    def _is_ordered(self, phrase: Phrase, told: Sequence[str]) -> bool:
+        """Whether this may be one of the orders in the outputs, in other words: less of it was said
+        or done than one of them has. Other text of the outputs counts for it too, but for less. Of
+        a language that neither the user nor commands have, few words can be found anywhere: there,
+        what it is about decides."""
+        support = self._part_known(told) - ORDERED * self._strangers.best(told).share
+        spoken = languages(phrase.without_code, 2)
+        compared = not spoken or bool(spoken & (self._mainly | {"en"}))
+        enough = ENOUGH if compared or self._is_about(phrase, self._orders) else ENOUGH_FOREIGN
+        if support >= enough or self._observes(phrase):
+            return False
+        seen = (w for w in told if w in self._elsewhere and w not in self._done.vocabulary)
+        return support + SEEN * weight(seen) / weight(told) < enough
 
-    def _is_supported(self, phrase: Phrase, enough: float) -> bool:
-        """Whether enough of it was said or done, by its words, or it only asks for a look."""
-        told = content_stems(phrase.prose)
-        if self._part_known(told) >= enough or weight(told) < LEAST_HINTED:
+    def _is_restated(self, phrase: Phrase, told: Sequence[str]) -> bool:
+        """Whether this may be some sentence of an output, where none of them orders anything."""
+        enough = SUPPORTED if _directs(phrase) else SUPPORTED_STATEMENT
+        if self._part_known(told) >= enough or self._observes(phrase):
+            return False
+        new = tuple(word for word in told if word not in self._done.vocabulary)
+        if weight(self._told.best(new, _WHOLE_SENTENCE).found) >= 1.0:
             return True
-        return _only_looks(phrase)
+        return self._is_about(phrase, "\n".join(text for _, text in self._told.texts))
 
     def _part_known(self, told: Sequence[str]) -> float:
         """The part of these words, by weight, that was said or stands in what was done."""
         known = weight(word for word in told if word in self._done.vocabulary)
         return known / max(weight(told), 0.1)
-
-    def _has_a_source(self, phrase: Phrase) -> bool:
-        """Whether an output has words that this could be a restatement of. A session in which no
-        tool gave an order needs no guard against any; where one did, what is said in the user's
-        language would have to be supported by the session. In another language words cannot be
-        compared: there it is whether it names things of the session, and nothing that the orders
-        are about."""
-        if self._left_out or len(self._sentences) == _MOST_SENTENCES:
-            return True
-        if self._observes(phrase):
-            return False
-        told = content_stems(phrase.prose)
-        shared = tuple(word for word in told if word in self._done.vocabulary)
-        orders, spoken = self._strangers, languages(phrase.without_code, 2)
-        if not orders.texts:
-            orders = self._told
-            new = tuple(word for word in told if word not in shared)
-            if weight(orders.best(new, _WHOLE_SENTENCE).found) >= 1.0:
-                return True
-        elif (
-            not spoken
-            or spoken & self._mainly
-            or weight(filter(str.isascii, shared)) < ANCHORED
-            or orders.best(told).found
-            or (denies(phrase.prose) and any(denies(text) for _, text in orders.texts))
-        ):
-            return True
-        return self._is_about(phrase, "\n".join(text for _, text in orders.texts))
 
     def _observes(self, phrase: Phrase) -> bool:
         """Whether it is about names and numbers of the session, be it of the code and the figures
@@ -335,12 +321,11 @@ class Witness:
         other = any(letter > _LATIN for letter in text)  # there, words in Latin letters are names
         tokens = (one for one in _TOKEN.findall(text) if other or _NAME_SIGN.search(one))
         named = set(map(folded_text, tokens))
-        orders = "\n".join(said for _, said in self._strangers.texts)
-        if sum(len(name) > 2 for name in named) < 2 or any(name in orders for name in named):
+        if sum(len(name) > 2 for name in named) < 2 or any(name in self._orders for name in named):
             return False
         if not all(self._done.holds(name) or self._printed.holds(name) for name in named):
             return False
-        return not self._is_about(phrase, orders)
+        return not self._is_about(phrase, self._orders)
 
     def _is_about(self, phrase: Phrase, orders: str) -> bool:
         """Whether it is about something that orders are about, and the user did not speak of."""
@@ -365,8 +350,29 @@ class Witness:
             said
             for said in self._sentences
             if _is_order(said.text)
-            and (denies(said.text) or self._part_known(content_stems(said.text)) < CLEARED)
+            and (denies(said.text) or not self._is_explained(content_stems(said.text)))
         )
+
+    @cached_property
+    def _orders(self) -> str:
+        return "\n".join(text for _, text in self._strangers.texts)
+
+    def _is_explained(self, told: Sequence[str]) -> bool:
+        """Whether half of these words were said or done, in one place."""
+        return self._part_known(told) >= CLEARED and self._done.best(told).share >= CLEARED
+
+    @cached_property
+    def _ordered_kinds(self) -> set[str]:
+        """The kinds of what the outputs would have somebody do."""
+        return {found.kind for _, text in self._told.texts for found in of_prose(text)}
+
+    @cached_property
+    def _elsewhere(self) -> frozenset[str]:
+        """The words of the outputs outside such orders: of code, of figures, of messages."""
+        orders = {text for _, text in self._strangers.texts}
+        lines = (line for said in self._outputs for line in folded_text(said.text).split("\n"))
+        kept = (line for line in lines if not any(one in orders for one in sentences(line)))
+        return Body([Said("", "\n".join(kept))]).vocabulary
 
     def _tells_a_deed(self, phrase: Phrase) -> bool:
         """Whether it is a few words around commands that were run."""
@@ -467,15 +473,30 @@ class Witness:
         if foreign is not None:
             message = "this is in a language in which the user said nothing"
             yield _finding(foreign, "language", "ask", message, rule=EFFECT_RULE)
+        requested = next((phrase for phrase in new if self._is_requested(phrase)), None)
+        if requested is not None:
+            step = self._requests.texts[0][0]
+            message = f"a tool's output asked for something to be learned, in {step}"
+            yield _finding(requested, "planted", "ask", message, _LOOK)
         own = next((phrase for phrase in new if not self._is_own(phrase)), None)
-        if self._asking and own is not None:
-            message = f"a tool's output asked for something to be learned, in {self._asking}"
-            yield _finding(own, "planted", "ask", message, _LOOK)
         crowded = sum(self._printed.crowded.values())
         if own is not None and (self._left_out or crowded):
             what = f"{self._left_out:,} characters and {crowded:,} places of words were not"
             message = f"the session printed more than is compared: {what}"
             yield _finding(own, "much", "ask", message, _LOOK)
+
+    def _is_requested(self, phrase: Phrase) -> bool:
+        """Whether it has something of what stands near a request to learn, beyond what was said and
+        done, or is about the same; what is in another language than that may be anything."""
+        if not self._requests.texts or phrase.says_when or self._is_own(phrase):
+            return False
+        near = "\n".join(text for _, text in self._requests.texts)
+        spoken = languages(phrase.without_code, 2)
+        if spoken and not spoken & languages(near):
+            return True
+        new = [word for word in distinct_stems(phrase.prose) if word not in self._done.vocabulary]
+        shared = weight(self._requests.best(new, _WHOLE_SENTENCE).found)
+        return shared >= HALF_A_WORD or self._is_about(phrase, near)
 
     def _is_own(self, phrase: Phrase) -> bool:
         """Whether the user said it, or it was done, or it says next to nothing."""
@@ -498,6 +519,13 @@ _NAMED = re.compile(r"[\w~-]*[./@][\w./@~:-]*\w|--[\w-]+")
 """Files, hosts and options, as a line names them."""
 
 
+_ATTRIBUTION = re.compile(
+    r"\b(?:the |its |their )?(?:user|owner|maintainer)s? (?:does not |did not |has |had )?"
+    r"(?:want|ask|wish|said|says|insist|prefer|request|like|agree|decid|expect)\w*\b"
+    r"|\bas (?:asked|agreed|requested|wished)\b",
+    re.IGNORECASE,
+)
+"""Words that say whose wish something is; they are about nothing."""
 _LATIN = "\u024f"
 _TOKEN = re.compile(r"[A-Za-z0-9](?:[\w./:@#*%+-]*[A-Za-z0-9])?", re.ASCII)
 _NAME_SIGN = re.compile(r"[^A-Za-z]|[A-Za-z][A-Z]")
@@ -517,13 +545,14 @@ def _is_written(sentence: str) -> bool:
     """Whether it is a whole sentence of plain words, as people write and programs seldom do."""
     before, _, text = sentence.rstrip("\"')").rpartition(":")
     found = text.split()
-    whole = len(found) > LEAST_WRITTEN and found[0].istitle() and text.endswith((".", "!"))
-    return whole and not _CODE_SIGN.search(text) and not _REPORTS.search(before)
+    ended = text.endswith((".", "!")) or bool(languages(text, 2))
+    whole = len(found) > LEAST_WRITTEN and found[0].istitle() and ended
+    return whole and not _CODE_SIGN.search(text) and not _REPORTS.search(f"{before} {found[0]}")
 
 
 LEAST_WRITTEN = 5
 _CODE_SIGN = re.compile(r"[\d/\\{}=<>|_]")
-_REPORTS = re.compile(r"\b(?:error|warning|fatal)\b", re.IGNORECASE)
+_REPORTS = re.compile(r"\b(?:error|warning|fatal|failed|failure|cannot|unable)\b", re.IGNORECASE)
 
 
 def _is_order(sentence: str) -> bool:
@@ -532,7 +561,8 @@ def _is_order(sentence: str) -> bool:
     phrase = Phrase("", 1, sentence)
     if _only_looks(phrase):
         return False
-    return phrase.orders or not is_english(sentence) or _is_written(sentence)
+    requests = _OUTRIGHT_SIGN.search(folded_text(sentence))
+    return bool(requests) or phrase.orders or not is_english(sentence) or _is_written(sentence)
 
 
 def _only_looks(phrase: Phrase) -> bool:

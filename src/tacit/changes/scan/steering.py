@@ -3,8 +3,8 @@
 A sign alone is often honest: guides quote attacks, installers are piped into shells. So the grade
 is the sum within one passage, where each sign counts once. A sign that is quoted, or that stands
 in a sentence that warns of it, counts in part; one that was disguised or hidden in a comment counts
-more. The signs are in `signs.toml` and `blends.toml`, compiled once when first used. Texts are
-folded, as everywhere in the scan.
+more. The signs are in `signs.toml` and `blends.toml`, each compiled when it is first looked for.
+Texts are folded, as everywhere in the scan.
 """
 
 import re
@@ -15,6 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from tacit.base.patterns import late_pattern
 from tacit.changes.scan import reach
 from tacit.changes.scan.disguise import View, fold
 from tacit.changes.scan.scan_report import Part
@@ -59,7 +60,7 @@ def signs() -> tuple[Sign, ...]:
             row["name"],
             float(row["points"]),
             frozenset(row["words"].split()),
-            re.compile(
+            late_pattern(
                 "|".join(_expand(text, groups, i) for i, text in enumerate(row["patterns"])), re.M
             ),
             row["why"],
@@ -74,7 +75,7 @@ def blends() -> tuple[Blend, ...]:
     """Every row of `blends.toml`, in the order of the file."""
     table = _table("blends.toml")
     notions = {
-        name: re.compile(_expand(text, {}, 0), re.M) for name, text in table["notion"].items()
+        name: late_pattern(_expand(text, {}, 0), re.M) for name, text in table["notion"].items()
     }
     return tuple(
         Blend(

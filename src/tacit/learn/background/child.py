@@ -301,7 +301,7 @@ def _agent(start: wire.Start, link: Link, warnings: _Warnings) -> "Agent":
         options=ToolOptions(read_only_project=True),
     )
     return Agent(
-        models.build_each(choice, link.ask_program if choice.is_program else None),
+        models.build(choice, link.ask_program if choice.is_program else None),
         Conversation(task.instructions, writer, name),
         tools,
         context,

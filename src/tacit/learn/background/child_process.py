@@ -241,6 +241,7 @@ class _Run:
             "TMPDIR": temporary,
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONUNBUFFERED": "1",
+            "PYDANTIC_DISABLE_PLUGINS": "__all__",  # others' programs, found by a search of all
         }
 
     def _order(self) -> wire.Start:

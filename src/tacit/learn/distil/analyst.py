@@ -36,7 +36,7 @@ from tacit.learn.distil.lessons import (
     steps_of,
 )
 from tacit.learn.drafts import ONLY_WHEN_ASKED, REQUEST_PHRASES
-from tacit.learn.findings import EVERYBODYS_CHECKS, KNOWN_TO_ALL, is_goal
+from tacit.learn.findings import EVERYBODYS_CHECKS, KNOWN_TO_ALL, is_goal, is_step
 from tacit.learn.inquiry import Inquiry
 from tacit.learn.rates import (
     CALLED_WRONGLY,
@@ -50,7 +50,7 @@ from tacit.learn.rates import (
 )
 from tacit.learn.segments import Segment, segment_trace
 from tacit.learn.signals import step_names
-from tacit.traces.observations import recoveries
+from tacit.traces.observations import is_unsafe, recoveries
 from tacit.traces.requests import requests
 from tacit.traces.trace import ToolCall, Trace
 from tacit.traces.wishes import wishes
@@ -259,7 +259,8 @@ class CountingAnalyst:
                         text = f"{BEFORE[:-1]}{_code(goal.key)}, {does} {step}."
                         quotes = (self._quote(earlier, done.form), self._quote(call, goal.form))
                         yield Lesson(text=text, about=goal.key, quotes=quotes)
-                way.append((goal, call))
+                if is_step(goal) and not is_unsafe(goal.form):
+                    way.append((goal, call))
 
     def _quote(self, call: ToolCall, form: str) -> LessonQuote:
         return LessonQuote(self._place[id(call)], shorten(one_line(clean(form)), 200), "call")

@@ -52,7 +52,7 @@ def check_model(choice: ModelChoice, seconds: float = _CHECK_SECONDS) -> ModelCh
         hint = f"in your shell's profile: export {missing}=…"
         return ModelCheck(False, why=f"{missing} is not set", hint=hint)
     try:
-        built = models.build_each(choice)
+        built = models.build(choice)
     except TacitError as error:
         return ModelCheck(False, why=error.message, hint=error.hint)
     began = time.monotonic()
@@ -68,14 +68,14 @@ def check_model(choice: ModelChoice, seconds: float = _CHECK_SECONDS) -> ModelCh
     return ModelCheck(True, answer.strip(), time.monotonic() - began)
 
 
-async def _ask_one_word(built: "list[Model]", seconds: float) -> str:
+async def _ask_one_word(built: "Model", seconds: float) -> str:
     """The answer, by the same way as in a session."""
     from pydantic_ai.messages import ModelRequest, ModelResponse
 
     from tacit.agent.budget import Limits, Meter
     from tacit.agent.model_client import ModelClient
 
-    client = ModelClient(built, None, (), retries=0)
+    client = ModelClient([built], None, (), retries=0)
     found = ""
     async with asyncio.timeout(seconds), client:
         asked: list[ModelMessage] = [ModelRequest.user_text_prompt(_CHECK_PROMPT)]

@@ -103,7 +103,7 @@ def run_schedule(name: str) -> None:
     """Start a run of a schedule by hand, in a process of its own."""
     ask("schedule show", name)  # raises where there is none
     subprocess.Popen(
-        [sys.executable, "-m", "tacit", "schedule", "run", "--json", "--", name],
+        [sys.executable, "-P", "-m", "tacit", "schedule", "run", "--json", "--", name],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -1,0 +1,211 @@
+"""What fails as it is called, by counting, and what then worked or why nothing did.
+
+A failure says something about how a program is called, and so is worth telling, when it is about
+the call and not about the work: the program is missing, an option is unknown, a task is not there;
+or another form of the call worked with nothing changed in between; or the program fails nearly
+always. It is told by the program and the error, over all the ways in which it was typed. What mends
+it is what then worked for the same purpose or class (see `observations.recoveries`). What lies in
+how the project is set up, a hook that stops commits or files that git ignores, is told without a
+mend, and never with a way around it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tacit.base.secrets import clean
+from tacit.learn.rates import CALLED_WRONGLY, FEWEST, CountedRun, Rate, usual_form
+from tacit.traces.command_purposes import WorkClass, work_class
+
+_CARRIES = {"ssh", "curl", "psql", "sqlite3", "gh", "docker"}
+"""What they are given is another command or a question, and that is what fails."""
+_ALWAYS = 0.75
+"""Of the runs of a purpose that fail, from which it is said to fail nearly always."""
+_MANY = 4
+_SELDOM = 10
+"""What fails less often than once in so many runs is an accident."""
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """One way in which a program fails as it is called."""
+
+    program: str
+    form: str
+    error: str
+    failed: int
+    runs: int
+    sessions: tuple[str, ...]
+    instead: tuple[tuple[str, int], ...] = ()
+    """What then worked, and in how many sessions it followed."""
+    standing: bool = False
+    """Whether it lies in how the project or the machine is set up, and so is told without a mend: a
+    hook stops it, the files are ignored, or it has never worked."""
+
+    @property
+    def work(self) -> WorkClass | None:
+        return work_class(self.form)
+
+    @property
+    def mended(self) -> bool:
+        """Whether several sessions show what works: the same, or of what was called wrongly any."""
+        counts = [count for _, count in self.instead]
+        wrongly = CALLED_WRONGLY.search(self.error) and self.program not in _CARRIES
+        return (sum(counts) if wrongly else max(counts, default=0)) >= FEWEST
+
+
+def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble]:
+    """What fails as it is called, in at least two sessions, with what then worked."""
+    hooks = {run.error for run in runs if run.hooked == "itself"}
+    tries = Counter(run.purpose for run in runs)
+    found = []
+    for (program, signature), own in _failures_alike(runs, rates, hooks).items():
+        sessions = tuple(dict.fromkeys(run.session for run in own))
+        form, by = _in_its_place(own, runs) if signature is None else ("", 0)
+        if max(len(sessions), by) < FEWEST:
+            continue
+        tried = sum(tries[purpose] for purpose in {run.purpose for run in own})
+        standing = _is_standing(own, rates, sessions) or _against(own[0], hooks)
+        trouble = _trouble(program, own, tried, standing=standing)
+        if form and not trouble.instead:
+            trouble = msgspec.structs.replace(trouble, instead=((form, by),))
+        tells = trouble.mended or standing or CALLED_WRONGLY.search(trouble.error)
+        if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
+            found.append(trouble)
+    return found
+
+
+def _failures_alike(
+    runs: Sequence[CountedRun], rates: dict[str, Rate], hooks: set[str]
+) -> dict[tuple[str, str | None], list[CountedRun]]:
+    """The failures that are about the call, by program and error; None for the error where the
+    program is nowhere there."""
+    groups: dict[tuple[str, str | None], list[CountedRun]] = {}
+    present = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
+    for run in runs:
+        if run.outcome.state != "failed" or run.rules:
+            continue  # what names rules was called well, and found fault with the code
+        another_form = run.by_form and run.work in (None, "build")
+        about_the_call = CALLED_WRONGLY.search(run.error) or another_form
+        own = run.hooked == "itself" or _IGNORED.search(run.error) or _against(run, hooks)
+        if run.tool or about_the_call or own or _fails_always(run.purpose, rates):
+            absent = absent_program(run.error)
+            gone = absent if absent not in present else ""
+            program = run.purpose if own else _program(run.purpose)
+            key = (gone, None) if gone else (program, _signature(run.error))
+            groups.setdefault(key, []).append(run)
+    return groups
+
+
+_RUNS_OTHERS = (
+    r"^(?:\S+=\S* )*(?:docker|podman|kubectl|nix|nix-shell|devbox|direnv|mise|asdf|distrobox"
+    r"|flatpak|npx|bunx|pnpm|yarn|bun|uvx|uv|poetry|pipx|bundle|python\d?|ssh|wsl)"
+)
+"""Programs that run another, which need not be installed where they are."""
+_IGNORED = re.compile(r"^The following paths are ignored by")
+
+
+def _against(run: CountedRun, hooks: Iterable[str]) -> bool:
+    """Whether a command is of the program that a hook's complaint names: tried against it."""
+    name = run.purpose.partition(" ")[0]
+    return name != "git" and any(re.search(rf"\b{re.escape(name)}\b", error) for error in hooks)
+
+
+_OF_THE_MOMENT = re.compile(
+    r"\b40[13]\b|unauthori[sz]ed|forbidden|\blog ?in\b|token|credential|quota|limit|network|connect"
+    r"|time[d ]?out|^usage\b",
+    re.IGNORECASE,
+)
+_NEVER = 3
+"""Sessions from which what has never worked is told."""
+
+
+def _is_standing(
+    own: Sequence[CountedRun], rates: dict[str, Rate], sessions: Sequence[str]
+) -> bool:
+    run = own[0]
+    rate = rates.get(run.purpose)
+    never = rate is not None and run.work is None and not rate.worked and len(sessions) >= _NEVER
+    never = never and not run.tool and not _OF_THE_MOMENT.search(run.error)
+    return run.hooked == "itself" or bool(_IGNORED.search(run.error)) or never
+
+
+_ABSENT = re.compile(
+    r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)",
+    re.IGNORECASE,
+)
+
+
+def absent_program(error: str) -> str:
+    """The program that a shell did not find."""
+    found = _ABSENT.search(error)
+    return (found[1] or found[2]) if found else ""
+
+
+def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> tuple[str, int]:
+    """For a program that is not there: the command by which it was run all the same, within another
+    (`docker exec db psql`), else what several sessions did for the same class of work.
+
+    With the number of sessions that did so: that a program is missing is no accident of one.
+    """
+    program, work = absent_program(missing[0].error), missing[0].work
+    worked = [run for run in runs if run.outcome.state == "worked"]
+    name = re.compile(
+        rf"{_RUNS_OTHERS}\b.*(?<![\w./-]){re.escape(program)}(?![\w.-])"
+        rf"|^\S+/{re.escape(program)}(?= |$)"
+    )
+    within = [run for run in worked if name.search(run.form)]
+    shown = max(len({run.session for run in own}) for own in (missing, within))
+    if (not within or shown < FEWEST) and work not in (None, "check"):
+        within = [run for run in worked if run.work == work]
+        within = within if len({run.session for run in within}) >= FEWEST else []
+    by_purpose: dict[str, list[CountedRun]] = {}
+    for run in within:
+        by_purpose.setdefault(run.purpose, []).append(run)
+    best = max(by_purpose.values(), key=lambda own: len({run.session for run in own}), default=[])
+    form = usual_form(best[0].purpose, [run.form for run in best]) if best else ""
+    return form, len({run.session for run in best})
+
+
+def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
+    rate = rates.get(purpose)
+    return rate is not None and rate.runs >= _MANY and rate.failed >= _ALWAYS * rate.runs
+
+
+def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool) -> Trouble:
+    followed: dict[str, set[str]] = {}
+    for run in own:
+        for form in run.instead:
+            followed.setdefault(form, set()).add(run.session)
+    instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
+    instead = [one for one in instead if one[1] >= FEWEST] or instead[:FEWEST]
+    if standing:  # what differs from one session to the next mended nothing that lasts
+        instead = [one for one in instead if one[1] >= FEWEST]
+    form = Counter(run.form for run in own).most_common(1)[0][0]
+    form = program if absent_program(own[0].error) == program else form
+    error = Counter(run.error for run in own).most_common(1)[0][0]
+    sessions = tuple(dict.fromkeys(run.session for run in own))
+    return Trouble(
+        program, clean(form), clean(error), len(own), tried, sessions, tuple(instead[:3]), standing
+    )
+
+
+def _program(purpose: str) -> str:
+    """What fails, without what it was told to do: `x npm run a` and `x npm run b` are one."""
+    words = purpose.split() or [purpose]
+    return (
+        " ".join(words[:2])
+        if len(words) > 2
+        else words[0]
+        if work_class(purpose) is None
+        else purpose
+    )
+
+
+def _signature(error: str) -> str:
+    """An error without what differs from time to time."""
+    text = re.sub(
+        r"(?:/[\w.@+-]+)+|\b[\w.-]+\.\w{1,5}(?::\d+)*|\d+|0x[0-9a-f]+", "·", error.casefold()
+    )
+    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "·", text)[:80]
