@@ -434,7 +434,9 @@ def wishes(trace: Trace) -> list[Wish]:
             about = sentence if strength == "rule" else whole
             if _BUILT.search(about) and not _TO_COME.search(about):
                 strength = "product"
-            if _stands_alone(whole, pointed=not whole.startswith(sentence), few=named):
+            wide = bool(WIDE.search(sentence))
+            pointed = whole != sentence and not (wide and whole.startswith(sentence))
+            if _stands_alone(whole, pointed=pointed, few=named or (wide and strength == "rule")):
                 found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
         before = told[-1] if told else ""
     return list(found.values())
