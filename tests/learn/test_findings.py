@@ -160,6 +160,20 @@ def test_what_the_user_refuses_is_no_check() -> None:
     assert "mise run test:ci" not in [rate.purpose for rate in checks.rates]
 
 
+def test_a_refusal_counts_for_that_very_act() -> None:
+    """What mostly was let run is not minded, nor does a refused chain say which part was meant."""
+    asked = ["Go", refused("git push origin x")]
+    (refusal,) = of_kind(count_findings(sessions(asked)), RefusalFinding)
+    assert refusal.purposes == ("git push",)
+    let = [
+        made(["Go", ran("git push origin x")], session=f"let{n}", project="/p/app")
+        for n in range(3)
+    ]
+    assert of_kind(count_findings([*sessions(asked), *let]), RefusalFinding) == []
+    chain = ["Go", refused("make dist && git push origin x")]
+    assert of_kind(count_findings(sessions(chain)), RefusalFinding) == []
+
+
 def test_one_lasting_wish_is_enough() -> None:
     """A rule in the user's words needs no second session, and no command beside it."""
     found = count_findings(
@@ -265,6 +279,30 @@ def test_what_is_mostly_done_unasked_does_not_wait_for_the_user() -> None:
     others = sessions(["Do y", edited(), ran("git commit -m y")], number=4)
     assert len(of_kind(count_findings(asked), RequestFinding)) == 1
     assert of_kind(count_findings([*asked, *others]), RequestFinding) == []
+    more = (["Do y", edited(), ran("git commit -m y")], ["Do z", edited(), ran("git commit -m z")])
+    more = [*more, *more]
+    mixed = sessions(*more, ["commit this", ran("git commit -m x")], number=4)
+    assert of_kind(count_findings(mixed), RequestFinding) == [], "unasked in the same sessions"
+
+
+def test_decisions_of_two_moments_are_not_one_wish() -> None:
+    """What they have in common is grammar; the same subject in two sessions is one wish."""
+    said = ["設定はhomeにまとめるのではなく、toolsに移動する", "サーバーではなく、コマンドとして",
+            "homeではなく、toolsに設定をまとめて"]  # fmt: skip
+    one, two, three = (
+        made(["Go", ran("ls")], [text], session=f"d{n}", project="/p/app")
+        for n, text in enumerate(said)
+    )
+    assert count_findings([one, two]) == []
+    (wish,) = count_findings([one, two, three])
+    assert {quote.text for quote in wish.quotes} == {said[0], said[2]}
+
+
+def test_a_home_folder_is_no_project() -> None:
+    """Nobody calls a wish that was said there after the user."""
+    rule = "From now on write the plan of a migration down first."
+    (found,) = count_findings([made(["Go"], [rule], session="h", project="/Users/robin")])
+    assert "robin" not in draft(found).text.partition("sessions:")[0]
 
 
 def test_looking_and_code_are_no_steps_and_browsing_is_no_check() -> None:
@@ -610,3 +648,10 @@ def test_a_check_that_always_objects_is_a_check() -> None:
     works = ran("bun run typecheck", "Found 0 errors.")
     (both,) = of_kind(count_findings(sessions(["Go", objects, works])), ChecksFinding)
     assert [rate.purpose for rate in both.rates] == ["bun run typecheck"]
+
+
+def test_a_name_is_made_of_words_that_tell() -> None:
+    """Not of a whole sentence, where there are no spaces, nor of the agent's name."""
+    rule = "Claude Code に指示です。表は必ず日付順にしてください。"
+    (found,) = count_findings([made(["Go"], [rule], session="n", project="/p/app")])
+    assert draft(found).name == "指示-日付順"

@@ -1,5 +1,7 @@
 """What the user asks for in a few words."""
 
+import pytest
+
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.requests import requests
 
@@ -38,6 +40,36 @@ def test_documents_commits_and_words_of_other_languages_are_asked_for() -> None:
     assert asked("update the docs to reflect what is there") == [("update", "docs")]
     assert asked("update AGENTS.md please") == [("update", "AGENTS.md")]
     assert asked("PRを作って") == [("open-pr", "")]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "commit.gpgsign = true", "commit-style.md should be short", "commit messages are too long",
+        "release notes are missing", "マージしました", "マージはしたんですが",
+        "コミットメッセージの規約に合わせて",
+        "このコミットの変更を見て", "スカッシュマージなので", "提交信息太长", "我已提交",
+        "PR已经合并了",
+        "커밋 메시지가 길어", "последний коммит сломан",
+    ],
+)  # fmt: skip
+def test_a_word_for_an_act_is_no_order(prompt: str) -> None:
+    """A setting, a file, what the user did themselves, a thing that is called after the act."""
+    acts = {"commit", "push", "merge", "release"}
+    assert not acts & {one.verb for one in requests(made(WORK, [prompt]))}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "verb"),
+    [
+        ("差分を見てコミットして", "commit"), ("プッシュお願いします", "push"),
+        ("マージしといて", "merge"),
+        ("提交一下代码", "commit"), ("帮我推送", "push"), ("전부 커밋해줘", "commit"),
+        ("закоммить это", "commit"), ("コミット", "commit"),
+    ],
+)  # fmt: skip
+def test_orders_in_other_languages(prompt: str, verb: str) -> None:
+    assert verb in {one.verb for one in requests(made(WORK, [prompt]))}
 
 
 def test_a_request_may_name_its_object_in_the_sentence_before() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.trace import REFUSED
-from tacit.traces.wishes import sentences, wishes
+from tacit.traces.wishes import sentences, subject_words, wishes
 
 WORK = ["Do it", ran("ls")]
 
@@ -35,6 +35,18 @@ WORK = ["Do it", ran("ls")]
         "Désormais utilise toujours pnpm pour installer.",
         "Nunca uses var en este proyecto nuestro.",
         "Всегда запускай линтер перед коммитом.",
+        "Overall we should not say customer in error texts.",
+        "Don't bother with Safari, we only support Firefox and Chrome.",
+        "We're not supposed to call the billing server in tests.",
+        "In production, you should only read from the replica.",
+        "Leave the lockfile alone unless I explicitly ask for an upgrade.",
+        "每一次改完接口都請你更新文件", "所有接口都要写单元测试",
+        "如果单个文件超过500行，请提醒我拆分文件",
+        "テストを書くときは必ず日本語の名前にしてください。",
+        "本番環境を触る場合に限り、許可を求めてください。",
+        "커밋하기 전에 항상 린터를 실행해줘.", "내가 말한 파일을 제외하고는 영어로 작성해줘.",
+        "함수가 50줄을 넘을 경우 사용자에게 분리를 제안하도록 가이드를 추가해줘.",
+        "À chaque fois qu'une route change, mets à jour le schéma.",
     ],
 )  # fmt: skip
 def test_rules_are_lasting(prompt: str) -> None:
@@ -76,6 +88,10 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "1. yes\n2. always on, and never below ten\n3. no",
         "make sure that all tests must pass", "replace it wherever the library we use is named",
         "In the future we should support several languages in the importer",
+        "それは共有しないで", "yarnは毎回失敗します", "毎回確認が必要でしょうか。",
+        "为什么每次都报错",
+        "今後の予定をまとめて", "CLAUDE.mdを更新して", "ça ne marche toujours pas chez moi",
+        "왜 항상 실패하는지 알려줘", "不要なファイルはどれですか。",
         "Continue", "Instead, tell me what this does", "we should always do that",
         "x" * 900 + " always run tests first.",
     ],
@@ -187,3 +203,50 @@ def test_what_takes_something_away_is_no_rule() -> None:
     assert wish.text == "Never commit the generated reports."
     (wish,) = wishes(made(WORK, ["never delete branches of other people"]))
     assert wish.strength == "rule"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["redisではなくpostgresに保存する", "用表格展示而不是用图表", "버튼 말고 링크로 만들어줘"],
+)
+def test_one_thing_instead_of_another_is_a_decision_of_the_moment(prompt: str) -> None:
+    """Unless it is said again, as in every language: it needs a word of lasting to be a rule."""
+    (wish,) = wishes(made(WORK, [prompt]))
+    assert wish.strength == "product"
+
+
+def test_the_rule_is_quoted_and_not_what_stands_beside_it() -> None:
+    """No question, no guess and no task; a dash does not end a sentence."""
+
+    def quoted(prompt: str) -> list[str]:
+        return [wish.text for wish in wishes(made(WORK, [prompt]))]
+
+    rule = "Every new endpoint test should take less than two seconds."
+    assert quoted(f"This seems slow to me. {rule} Can you look where the time goes?") == [rule]
+    rule = "We only support Postgres and SQLite in the importer."
+    assert quoted(f"Add the icons to the page. {rule}") == [rule]
+    dashed = "Don't accept review findings blindly - weigh each and decide"
+    assert quoted(dashed) == [dashed]
+    asked = "もっといい方法はありますか。" + "長い説明がここに続きます。" * 10
+    rule = "最初に方針を合わせることを必ずルール化してください。"
+    assert quoted(asked + rule) == [rule]
+
+
+def test_what_a_host_attaches_does_not_make_a_prompt_long() -> None:
+    """The words beside the contents of a file are the user's, with the file by its name."""
+    prompt = "[@NOTES.md](file:///p/NOTES.md)\nis from now on sorted by date.\n"
+    attached = f'<context ref="file:///p/NOTES.md">\n{"never do that. " * 90}</context>'
+    (wish,) = wishes(made([prompt + attached]))
+    assert wish.text == "@NOTES.md is from now on sorted by date."
+
+
+def test_words_of_a_subject_without_spaces() -> None:
+    """Grammar is none: what is left are names, katakana, Chinese pairs and Korean stems."""
+    assert subject_words("ログはJSONではなくて、テキストで保存する") == [
+        "ログ",
+        "json",
+        "テキスト",
+        "保存",
+    ]
+    assert subject_words("테스트를 항상 실행해줘") == ["테스", "항상", "실행"]
+    assert subject_words("Keep the names short") == ["keep", "nam", "short"]

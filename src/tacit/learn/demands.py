@@ -17,7 +17,15 @@ from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
-from tacit.traces.wishes import Wish, content_words, wide_pairs
+from tacit.traces.wishes import (
+    NOT,
+    WIDE,
+    WIDE_WORDS,
+    Wish,
+    content_words,
+    subject_words,
+    telling_words,
+)
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -118,23 +126,60 @@ def _alike(one: Quote, other: Quote) -> bool:
         return True
     a, b = _content(one.text), _content(other.text)
     shared = len(a & b)
+    if len(min(a, b, key=len)) < _SHARED and not one.text.isascii():  # few words say much
+        return shared == min(len(a), len(b)) > 0
     enough = _SHARED - (one.session == other.session)  # what is said next is often about the same
+    enough -= (one.session, one.turn) == (other.session, other.turn)
     return shared >= enough and shared >= _ALIKE * min(len(a), len(b)) * (enough / _SHARED)
 
 
 @lru_cache(maxsize=4096)
 def _content(text: str) -> frozenset[str]:
-    return frozenset(wide_pairs(text) or content_words(text))
+    return frozenset(subject_words(text))
+
+
+_NAMES_NOTHING = re.compile(r"[/.]|^(?:claude|code|codex|agents?)$", re.IGNORECASE)
+
+
+def naming_words(text: str) -> list[str]:
+    """The words of `text` that a name can be made of, in order."""
+    if not WIDE.search(text):
+        return re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", " ".join(telling_words(text)))
+    words = {word[0][:12]: bool(word["other"]) for word in WIDE_WORDS.finditer(text)}
+    told = {word: other for word, other in words.items() if not _NAMES_NOTHING.search(word)}
+    plain = [word for word, other in told.items() if other]
+    return plain if len(plain) > 1 else list(told)
+
+
+_UNWANTED = re.compile(
+    rf"\b(?:{NOT}\s+(?:use|run|call)|not|instead\s+of|rather\s+than)\s+(?:the\s+)?[`'\"]?([\w.+-]+)"
+    r"|([\w.+-]*[A-Za-z])[^A-Za-z。]*使わないで|不要(?:再)?用\s*([\w.+-]+)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def unwanted_programs(text: str) -> set[str]:
+    """The programs that a wish may be against: the words behind its `don't use`."""
+    return {word for found in _UNWANTED.findall(text) for word in found if word}
 
 
 def refusal_findings(project: str, traces: list[CountedSession]) -> Iterator[RefusalFinding]:
     """Commands that were refused in several sessions, or once with words that are to last.
 
-    Those of one class, such as several ways to test, are one subject.
+    Those of one class, such as several ways to test, are one subject. What was let run in more
+    sessions than it was refused in is not minded.
     """
     found: dict[str, list[tuple[str, Quote]]] = {}
     lasting: set[str] = set()
+    alone: dict[str, set[str]] = {}
+    let: dict[str, set[str]] = {}
     for trace in traces:
+        together: dict[int, set[str]] = {}
+        for run in trace.runs:
+            if run.outcome.state == "refused":
+                together.setdefault(run.turn, set()).add(run.purpose)
+            else:
+                let.setdefault(run.purpose, set()).add(trace.id)
         rules = {wish.text.casefold() for wish in trace.wishes}
         for run in trace.runs:
             work = work_class(run.purpose) or run.purpose
@@ -142,12 +187,16 @@ def refusal_findings(project: str, traces: list[CountedSession]) -> Iterator[Ref
                 words = clean(run.reply)
                 quote = Quote(words, trace.id, run.turn)
                 found.setdefault(work, []).append((run.purpose, quote))
-                lasting |= {run.purpose} if words.casefold() in rules else set()
+                if words.casefold() in rules:
+                    lasting.add(run.purpose)
+                elif len(together[run.turn]) == 1:  # else nobody knows which of them was meant
+                    alone.setdefault(run.purpose, set()).add(trace.id)
     for refused in found.values():
-        by_purpose: dict[str, set[str]] = {}
-        for purpose, quote in refused:
-            by_purpose.setdefault(purpose, set()).add(quote.session)
-        kept = [p for p, seen in by_purpose.items() if p in lasting or len(seen) >= FEWEST]
+        kept = [
+            purpose for purpose in dict.fromkeys(purpose for purpose, _ in refused)
+            if purpose in lasting
+            or len(alone.get(purpose, ())) >= max(FEWEST, len(let.get(purpose, ())))
+        ]  # fmt: skip
         quotes = tuple(quote for purpose, quote in refused if purpose in kept)
         if kept:
             told = tuple(quote for quote in quotes if quote.text)
@@ -169,6 +218,7 @@ _KEPT = {
 }  # fmt: skip
 _OFTEN = 3
 """One of so many sessions is often."""
+_MANY_MORE = 3
 _DONE_BY = {
     "commit": {"git commit"}, "push": {"git push"}, "merge": {"git merge", "gh pr merge"},
     "open-pr": {"gh pr create"},
@@ -202,19 +252,25 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
         enough = max(FEWEST if few else _LEAST_ACTS, len(traces) // _RARE)
         if verb == "plan":  # many a plan is let go; only where it is the rule, it is waited for
             enough = max(_LEAST_ACTS, len(traces) // _OFTEN)
-        if len(sessions) >= enough and not _done_anyway(verb, sessions, traces):
+        if len(sessions) >= enough and not _done_anyway(verb, quotes, traces):
             yield RequestFinding(
                 project=project, sessions=sessions, verb=verb, thing=thing,
                 quotes=quotes, of=len(traces),
             )  # fmt: skip
 
 
-def _done_anyway(verb: str, asked: Sequence[str], traces: list[CountedSession]) -> bool:
-    """Whether an act was done unasked in more sessions than it was asked for in: then the user
-    does not mind."""
+def _done_anyway(verb: str, asked: Sequence[Quote], traces: list[CountedSession]) -> bool:
+    """Whether an act was mostly done unasked, in more sessions than it was asked for in or in many
+    more turns: then the user does not mind."""
     wanted = _DONE_BY.get(verb, set())
-    did = {t.id for t in traces if any(done.key in wanted for done in t.done)}
-    return len(did - set(asked)) > len(asked)
+    told = {(quote.session, quote.turn) for quote in asked}
+    did = {
+        (trace.id, run.turn)
+        for trace in traces for run in trace.runs
+        if run.purpose in wanted and run.outcome.state == "worked"
+    }  # fmt: skip
+    unasked = {session for session, _ in did} - set(_sessions(asked))
+    return len(unasked) > len(_sessions(asked)) or len(did - told) > _MANY_MORE * len(told)
 
 
 _SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
@@ -235,6 +291,7 @@ def _repeated(
     """What the user came back to: two telling words that mostly stand together, in sentences of an
     eighth of the sessions. Words of the project's own files say what is built, and not how."""
     told = {quote.text.casefold() for finding in known for quote in finding.quotes}
+    told |= {r.text.casefold() for trace in traces for r in trace.requests if r.verb in _ACTS}
     told |= {wish.text.casefold() for trace in traces for wish in trace.wishes}
     paths = {path for trace in traces for path in (*trace.changes.edited, project)}
     own = {word for path in paths for word in content_words(_SPLIT.sub(" ", path))}

@@ -33,6 +33,7 @@ from tacit.learn.demands import (
     RemarksFinding,
     RequestFinding,
     WishFinding,
+    naming_words,
 )
 from tacit.learn.findings import (
     ChecksFinding,
@@ -49,7 +50,12 @@ from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import content_words, is_lasting, sentences, telling_words
+from tacit.traces.wishes import (
+    content_words,
+    is_lasting,
+    sentences,
+    telling_words,
+)
 
 _MOST_SAID = 390
 """Characters of a fact's one line; the gate takes a few more."""
@@ -122,11 +128,9 @@ def _fact(finding: _Said, where: str) -> tuple[str, str, str]:
     match finding:
         case WishFinding():
             told = [*filter(is_lasting, sentences(quotes[0].text)), quotes[0].text]
-            plain = [
-                re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", " ".join(telling_words(s))) for s in told
-            ]
+            plain = [naming_words(sentence) for sentence in told]
             name = "-".join(next((w for w in plain if len(w) >= _NAMING), plain[-1])[:4])
-            place = f" in {where}" if finding.project else ""
+            place = f" in {where}" if finding.project and where != _HOME else ""
             says = f"How the user wants it{place}: {_quote(quotes[0], 340)}"
             return name or "wish", says, "the user said how it is to be done"
         case RemarksFinding():
@@ -451,8 +455,14 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
     return f"{where}-{work}" if work else own, about, body
 
 
+_HOME = "home"
+_HOME_FOLDER = re.compile(r"(?:[A-Za-z]:)?/(?:home|Users)/[^/]+/?|/root/?")
+
+
 def _project(folder: str) -> str:
     """The project's name, where it is one; a folder may be called anything."""
+    if _HOME_FOLDER.fullmatch(folder.replace("\\", "/")):
+        return _HOME
     name = repository_name(folder)
     return name if re.fullmatch(r"[\w.+-]{1,60}", name) else "this project"
 

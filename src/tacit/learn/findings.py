@@ -21,6 +21,7 @@ from tacit.learn.demands import (
     WishFinding,
     refusal_findings,
     request_findings,
+    unwanted_programs,
     wish_findings,
 )
 from tacit.learn.habits import (
@@ -50,7 +51,6 @@ from tacit.learn.troubles import Trouble, absent_program, troubles
 from tacit.traces.command_purposes import abstracted, work_class
 from tacit.traces.observations import is_unsafe
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import unwanted_programs
 
 
 class ChecksFinding(Finding, frozen=True, kw_only=True):

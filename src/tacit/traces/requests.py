@@ -70,7 +70,7 @@ _ASKED = late_pattern(
     rf"(?:(?:^|[,;:]\s*)(?:{_JOINS}\s+)*|\b(?:{_JOINS}\s+)+)"
     r"(?:can you\s+|could you\s+|let['’]?s\s+|please\s+|go ahead and\s+"
     r"|i\s+want\s+(?:yo)?u\s+to\s+)?"
-    r"([a-z]{3,12})\b(?=([^,;!?]*))",
+    r"([a-z]{3,12})\b(?![./:_=-]\w|\s*=)(?=([^,;!?]*))",
     re.IGNORECASE,
 )
 _FEWEST_WORDS, _MOST_WORDS = 2, 20
@@ -150,6 +150,8 @@ def requests(trace: Trace) -> list[Request]:
                 if known is None or _UNASKED.search(sentence[: asks.start(1)]):
                     continue
                 words = WORDS.findall(asks[2])
+                if words[:1] and known in _NOUNS and _NOUNS[known].fullmatch(words[0]):
+                    continue  # a thing that is called after it
                 thing = _thing(words[:_NEAR])
                 if not thing and words[:1] and words[0].casefold() in _IT:
                     thing = _thing(before)
@@ -198,20 +200,48 @@ _IT = frozenset({"it", "this", "that", "these", "those", "them"})
 
 
 _MAKES = ("create", "write", "add")
+_NOUNS = {
+    verb: re.compile(words, re.IGNORECASE)
+    for verb, words in (
+        ("commit", r"messages?|msgs?|hash(?:es)?|history|logs?|ids?|sha|conventions?|hooks?|style"),
+        ("push", r"notifications?|events?|hooks?"),
+        ("merge", r"conflicts?|commits?|bases?|queues?|strateg(?:y|ies)"),
+        ("release", r"notes?|branch|workflows?|dates?|process|pipelines?"),
+        ("deploy", r"scripts?|workflows?|keys?|logs?|targets?|previews?|pipelines?"),
+    )
+}
+"""What is called after an act, and is none."""
 _SPLIT = late_pattern(
     r"\b(?:separate|distinct|different|meaningful|logical|atomic|individual|several|\d)\s+commits\b"
     r"|\b(?:divide|split|group)\b[^.?!]*\bcommits?\b|\bcommits?\s+(?:by|per)\s+\w",
     re.IGNORECASE,
 )
 _SHORT = 60
+_ORDERED = (
+    r"(?:っ|を)?\s*"
+    r"(?:し(?:て(?!い[たるな]|[たるまあ])|と[いこ]|よう|ろ|ちゃって)|お願い|頼|よろしく|\W*$)"
+)
+_PLEASE = r"(?:을|를|도)?\s*(?:해(?!야)|하고|하자|하세요|하십시오|부탁|진행|\W*$)"
+_NOUN_ABROAD = (
+    "[信消訊]息|记录|記錄|历史|歷史|"
+    "失[败敗]|[了过過的]|按[钮鈕]|表[单單]|数据|規範|规范|通知|冲突|衝突"
+)
+_NO_ORDER = "(?<![已的刚剛次个個被])"
 _ABROAD = {
     ("commit", ""): late_pattern(
-        r"コミット|提交|커밋|(?i:\bза?коммить?\w*|\bcommite[nr]?\b|\bcomm?ita\b)"
+        rf"コミット{_ORDERED}|{_NO_ORDER}提交(?!{_NOUN_ABROAD})|커밋{_PLEASE}"
+        r"|(?i:\b(?:за)?коммить(?:те)?\b|\b(?:за)?коммитни|\bcommite[nr]?\b|\bcomm?ita\b)"
     ),
-    ("push", ""): late_pattern(r"プッシュ|推送|푸시|(?i:\bза?пуш\w*)"),
-    ("merge", ""): late_pattern(r"マージ|合并|머지|(?i:\bс?мерж\w*)"),
+    ("push", ""): late_pattern(
+        rf"プッシュ{_ORDERED}|{_NO_ORDER}推送(?!{_NOUN_ABROAD})|푸시{_PLEASE}"
+        r"|(?i:\b(?:за)?пуш(?:ни|ь))"
+    ),
+    ("merge", ""): late_pattern(
+        rf"マージ{_ORDERED}|{_NO_ORDER}合[并併](?!{_NOUN_ABROAD})|머지{_PLEASE}"
+        r"|(?i:\bс?мерж(?:и|ни))"
+    ),
     ("open-pr", ""): late_pattern(
-        r"(?i:PR|プルリク)\s*(?:を)?(?:あげ|上げ|出し|作|化)|(?:提|创建)\s?PR"
+        r"(?i:PR|プルリク)\s*(?:を)?(?:あげ|上げ|出し|作|化)(?!り?ました|た)|(?:提|创建|創建|開|开)\s?PR"
     ),
 }
 """What is asked for in other languages, by the word for it."""

@@ -61,14 +61,19 @@ _DELEGATED = late_pattern(
 )
 
 
+_ATTACHED = late_pattern(r"<context\s+ref=[^>]*>.*?(?:</context>|\Z)", re.DOTALL)
+"""What a host put beside the words: the contents of a file."""
+
+
 def typed(trace: Trace) -> Iterator[Typed]:
     """What the user typed, in order; a prompt with a hidden comment was made by a program."""
     worked = False
     for turn in trace.turns:
         if _DELEGATED.search(turn.prompt):
             return  # from here on it is another agent that speaks
-        if turn.prompt and len(turn.prompt) <= MOST_TYPED and "<!--" not in turn.prompt:
-            yield Typed(turn.number, turn.prompt, worked)
+        prompt = _ATTACHED.sub("", turn.prompt)
+        if prompt and len(prompt) <= MOST_TYPED and "<!--" not in prompt:
+            yield Typed(turn.number, prompt, worked)
         for call in turn.calls:
             if reply := _own_words(call):
                 refuses = call.error == REFUSED and call.kind in _WORK
@@ -115,8 +120,14 @@ _OF_WORK = (
 """What work is made of: what always or never is to be with it says how one works."""
 # What says by itself that it is to last.
 _RULE = late_pattern(
-    rf"""{_START}(?:please\s+)?(?:always|never)\s+[a-z]{{2,}}
+    rf"""{_START}(?:please\s+)?(?:always|never)\s+(?!\w+(?<!e)ed\b)[a-z]{{2,}}
     | \bfrom\s+now\s+on\b | \bgoing\s+forward\b
+    | \b(?:overall|in\s+general|generally),?\s+(?:(?:we|you|agents?)\s+(?:should|must)|{NOT}\s)
+    | \bwe\s+only\s+(?:accept|allow|deploy|ship|support|target|test)\b
+    | \b(?:we|you)(?:['’]re|\s+are)\s+not\s+supposed\s+to\b
+    | \bin\s+(?:ci|dev|prod|staging|(?:development|production)(?:\s+mode)?|dev\s+mode),?\s+
+      (?:we|you)\s+(?:should|must|never|always|only)\b
+    | \b(?:unless|except\s+(?:when|where))\s+i\s+(?:explicitly\s+|expressly\s+)?(?:ask|say|tell)
     | \bas\s+a\s+(?:general\s+)?rule\b | \b(?:every|each)\s+time\s+(?:you|we|i)\b
     | \bwhenever\s+(?:you|we)\b
     | \b(?:you|we|agents?)\s+(?:should|must|need\s+to|have\s+to)\s+(?:always|never)\b
@@ -141,17 +152,68 @@ _RULE = late_pattern(
       \b(?:must|should|needs?\s+to|ha(?:s|ve)\s+to)\b(?!\s+(?:be\s+green|pass|still|work)\b)
     | \b{_OF_WORK}\b[^.?!]*\b(?:(?:must|should)\s+(?:always|never)\s+[a-z]{{2,}}
     |(?:is|are)\s+(?:banned|forbidden|not\s+allowed))\b
-    | 总是 | 永远 | 从不 | 以后 | 下次 | 务必 | 禁止 | 每次都 | 我们(?:用|使用|不用)
-    | 優先して | 今後 | 必ず | 絶対に | 毎回
-    | しないで | 使わないで | 항상 | 절대 | 앞으로 | 하지\s*마
-    | \b(?:immer|niemals|künftig|ab\s+(?:jetzt|sofort)|in\s+zukunft|grundsätzlich|wir\s+(?:nutzen
-    |verwenden|benutzen))\b
-    | \b(?:toujours|jamais|désormais|dorénavant|à\s+l['’]avenir|nous\s+utilisons|on\s+utilise
-    |je\s+préfère)\b
-    | \b(?:siempre|nunca|a\s+partir\s+de\s+ahora|prefiero|usamos|de\s+ahora\s+en\s+adelante)\b
-    | \b(?:sempre|prefiro|a\s+partir\s+de\s+agora|d['’]ora\s+in\s+poi|preferisco|usiamo)\b
-    | \b(?:всегда|никогда|впредь|в\s+следующий\s+раз|предпочитаю|мы\s+используем)\b""",
+    | \b(?:immer(?!\s+(?:noch|wieder))|niemals|künftig|ab\s+(?:jetzt|sofort)|in\s+zukunft
+    |grundsätzlich|jedes\s?mal\s+wenn|wir\s+(?:nutzen|verwenden|benutzen|unterstützen\s+nur))\b
+    | \b(?:toujours(?!\s+(?:pas|le|la|les|un|une|en)\b)|jamais|désormais|dorénavant|à\s+l['’]avenir
+    |à\s+chaque\s+fois|nous\s+utilisons|on\s+utilise|je\s+préfère)\b
+    | \b(?:siempre|nunca|a\s+partir\s+de\s+ahora|cada\s+vez\s+que|prefiero|usamos
+    |de\s+ahora\s+en\s+adelante)\b
+    | \b(?:sempre|prefiro|a\s+partir\s+de\s+agora|toda\s+vez\s+que|d['’]ora\s+in\s+poi
+    |ogni\s+volta\s+che|preferisco|usiamo)\b
+    | \b(?:всегда|никогда|впредь|отныне|каждый\s+раз|в\s+следующий\s+раз|предпочитаю
+    |мы\s+используем)\b""",
     re.IGNORECASE | re.VERBOSE,
+)
+_FOR_AGENTS = r"(?i:(?:claude|agents?|gemini|copilot-instructions)[./]md)"
+# What says so in languages without spaces between words, or with endings for them: a word of
+# lasting or generality, or the page for agents, and a form that asks.
+_LASTS_ABROAD = {
+    "Chinese": (
+        late_pattern(
+            r"总是|總是|永远|永遠|从不|從不|(?:^|[，,。\s]|从今|從今)以[后後]|今[后後]|下一?次|务必|務必|一律"
+            r"|禁止|每一?次|每[当當]|凡是|始[终終]|原[则則]上|除非|除了[^。]*[都外]"
+            r"|所有[^。]*都(?:要|必|应|應|得|用)|我[们們](?:只|用|使用|不用)"
+            rf"|(?:不要|[别別])再?使?用\s*[A-Za-z]|{_FOR_AGENTS}[^。]*(?:规则|規則|规范|規範|提醒)"
+            r"|(?:超[过過]|[当當]|如果)[^。]*(?:提醒|询问|詢問|通知)(?:我|用[户戶])"
+        ),
+        late_pattern(r"[请請要别別不用帮幫得让讓先再应應须須勿必务務只]|禁止|记得|記得"),
+    ),
+    "Japanese": (
+        late_pattern(
+            r"今後[はも、]|これからは|次回から|毎回|毎度|常に|必ず|絶対に?|原則|優先して|二度と|禁止"
+            r"|(?:の|する)たびに|場合に限り|場合のみ|以外は|を除い[てき]|ルール(?:化|にし|とし)"
+            r"|基本(?:的に)?は?[^。]*ほしい|(?:場合|とき|時|たら)[^。]*(?:ユーザーに|許可を)"
+            r"|(?i:claude|codex|copilot|gemini|クロード|エージェント)[^。]*(?:指摘|指示)(?:を|し)"
+            rf"|[A-Za-z][^。]*使わないで|[るい]ように[^。]*{_FOR_AGENTS}|{_FOR_AGENTS}[^。]*[るい]ように"
+        ),
+        late_pattern(
+            r"[てで](?:ください|下さい|ほし|欲し|くれ|ね|よ|$|。)|[るい]ように|ないで|こと(?:$|。)|べき"
+            r"|ルール|禁止|[しりえけ]たい(?:$|。|です|と思)|[めべけせろ](?:$|。)|しない(?:$|。)"
+        ),
+    ),
+    "Korean": (
+        late_pattern(
+            r"항상|언제나|매번|때마다|할\s*때는|앞으로|다음부터|절대|반드시|무조건|기본적으로"
+            r"|제외하고(?:서)?는|외에는|(?:경우|때)에만|(?:경우|때|면)[^.]*(?:사용자에게|알림|가이드|규칙)"
+            rf"|[A-Za-z]\S*\s*(?:쓰지|사용하지)\s*[마말]|{_FOR_AGENTS}[^.]*(?:경우|때|가이드|규칙)"
+        ),
+        late_pattern(r"줘|세요|십시오|지\s*[마말]|도록|하자|해야|할\s*것|싶"),
+    ),
+}
+
+
+def _lasts_abroad(sentence: str) -> bool:
+    """Whether a sentence of one of these languages says that it is to last."""
+    if not WIDE.search(sentence):
+        return False
+    kana, hangul = (re.search(s, sentence) for s in (r"[\u3040-\u30ff]", r"[\uac00-\ud7af]"))
+    lasts, asks = _LASTS_ABROAD["Japanese" if kana else "Korean" if hangul else "Chinese"]
+    return bool(lasts.search(sentence) and asks.search(sentence))
+
+
+_DESCRIBES_ABROAD = late_pattern(
+    r"失[败敗]|报错|報錯|出错|出錯|崩[溃潰]|[为為]什[么麼]|怎[么麼]|のはなぜ|なぜ|どうして|ってしま|エラーが"
+    r"|ですか|ますか|でしょうか|ませんか|かな(?:$|。)|왜\s|실패|오류|[吗嗎呢]\W*$|(?:까|나요|니)\W*$"
 )
 # What is to be written down for the agents themselves, unless it only follows a change.
 _NOTED = late_pattern(
@@ -200,16 +262,19 @@ _AGAINST = late_pattern(
     | (?:,|\band|\bbut)\s+not\s+you\b | \b(?:instead\s+of|rather\s+than)\s+you\b
     | ,\s*(?:und\s+)?nicht\s+du\b | ,\s*(?:et\s+)?(?:non\s+)?pas\s+toi\b | ,\s*(?:y\s+)?no\s+tú\b
     | ,\s*а\s+не\s+ты\b
-    | 不要 | 别(?!的|人) | 不用 | 而不是 | じゃなくて | ではなく | 말고
+    | (?:^|[，,。\s请請])(?:不要|别(?!的|人)|別(?!的|人)|不用)(?!な|に|で|の)
+    | 使わないで | しないで | 하지\s*마
     | \b(?:bitte\s+nicht|statt(?:dessen)?|lieber|kein(?:e|en)?)\b | \b(?:plutôt\s+que
     |au\s+lieu\s+de|évite)\b
-    | \bne\s+\w+(?:\s+\w+)?\s+pas\b | \bno\s+(?:uses|hagas|ejecutes|toques|agregues)\b
+    | (?:^|[,;]\s*)ne\s+\w+(?:\s+\w+)?\s+pas\b | \bno\s+(?:uses|hagas|ejecutes|toques|agregues)\b
     | \ben\s+(?:vez|lugar)\s+de\b
     | \bn[ãa]o\s+(?:use|faça|faca|execute|rode|fique|mexa|altere|crie)\b
     | \bnon\s+(?:usare|fare|eseguire)\b
     | \bне\s+(?:используй|надо|делай|запускай|трогай)""",
     re.IGNORECASE | re.VERBOSE,
 )
+# One thing instead of another: a decision of the moment, unless it is said again.
+_CONTRASTS_ABROAD = late_pattern(r"而不是|じゃな(?:くて|く、)|では?なく|말고")
 # How something is to behave.
 _BEHAVES = late_pattern(
     r"\b(?:must|should)\s+(?:always|never)\s+[a-z]{2,}|\b(?:is|are)\s+(?:forbidden|not\s+allowed)\b",
@@ -238,13 +303,14 @@ _FOR_ONCE = late_pattern(
     | \bthis\s+(?:time|once|session)\b | \byet\b | \btoday\b | \btemporarily\b
     | \bat\s+this\s+point\b
     | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|care
-    |have(?!\s+(?:any\s+)?access)|mind|need)\b
+    |have(?!\s+(?:any\s+)?access)|mind|need)\b(?![^.?!]*,\s+we\s+(?:only|never|always)\b)
     | \b(?:don['’]?t|do\s+not)\s+\w+\s+anything\b
     | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
     | \blines?\s+\d | \b(?:above|below|following)\s+(?:list|table|items?|findings?|points?)\b
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | \b[0-9a-f]{7,40}\b | [#]\d+ | \bjust\s+(?:this|now)\b
     | \bmerci\b | \bfürs\s+erste\b
-    | 这次 | 暂时 | 先不 | 今回 | 일단 | \bpor\s+ahora\b | \bpour\s+l['’]instant\b | \bпока\b""",
+    | [这這]次 | [暂暫][时時] | 先[不别別] | 今回 | 一旦 | とりあえず | まだ | 일단 | 이번 | 지금은
+    | \bpor\s+ahora\b | \bpour\s+l['’]instant\b | \bпока\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Said of how a program behaves, rather than of how work is to be done.
@@ -255,7 +321,7 @@ _DESCRIBES = late_pattern(
     | \b(?:never|always)\s+(?:actually|really|worked|works|happens|happened|returns?|gets?|shows?
     |fails?|seems?|appears?|was|is|been|got)\b
     | \b(?:bug|issue|problem|symptom|expected|actual)\b\s*: | \binvestigate\b | \bwhy\b
-    | \bseems?\b | \bsupposed\b
+    | \bseems?\b | (?<!not\s)\bsupposed\b
     | \bwhenever\s+(?:i|it|the)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -278,7 +344,8 @@ _TO_COME = late_pattern(
 # What takes something away is done once, and nobody should do it by habit.
 _UNDOES = late_pattern(
     r"(?<!never\s)(?<!not\s)(?<!n['’]t\s)(?<!before\s)\b(?:remo(?:ve|ev)|delete|wipe|erase|discard"
-    r"|reset|force[- ]push)\b",
+    r"|reset|force[- ]push)\b"
+    r"|(?:削除し|消し|戻し)て|(?<!不要)(?<![别別勿])(?:删除|刪除|删掉|刪掉)|삭제\s?해|削除してもら",
     re.IGNORECASE,
 )
 # Answers to numbered questions belong to those.
@@ -287,7 +354,8 @@ _POINTS_AWAY = late_pattern(
     r"\b(?:do|doing|did|use|change|touch|run|add|make|remove|fix|keep|like|want|revert|delete"
     r"|handle|have|show)"
     r"\s+(?:it|that|this|them|those|these|so)\b|^(?:it|this|that|they|these|those|he|she)\b"
-    r"|\b(?:above|below)\b",
+    r"|\b(?:above|below)\b"
+    r"|[そこあ]れ(?!ら|まで|から|ぞれ)|そ[うこ](?:し|の方)|こっち|そっち|[这這那][个個些样樣]|[이그저](?:거|것|걸)",
     re.IGNORECASE,
 )
 _ANSWERS = late_pattern(r"\W*(?:sure|no|nope|yes|ok|okay|right|well|but)\b", re.IGNORECASE)
@@ -309,7 +377,27 @@ _STOP = frozenset({
     "against", "between", "per", "maybe", "possible", "able", "think", "believe", "seem", "seems",
 })  # fmt: skip
 WORDS = late_pattern(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
-_WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+_GOES_ON = late_pattern(r"(?:also|and|because|but|instead|otherwise|so|that|this)\b", re.IGNORECASE)
+
+
+def _says_all(sentence: str, kept: str) -> bool:
+    """Whether a rule needs nothing of what was said around it, `kept`."""
+    if _POINTS_AWAY.search(sentence) or _ANSWERS.match(sentence):
+        return False
+    if WIDE.search(sentence):
+        return len(kept) > _WHOLE // 2 and len(subject_words(sentence)) > _FEW
+    return len(content_words(sentence)) > _FEW + 1
+
+
+# What stands beside a wish and does not explain it: a question, thanks, what somebody guesses.
+_LEADS_OFF = late_pattern(
+    r"[?？]\W*$|(?:ですか|ますか|でしょうか|ですかね|かな)[。\s]*$|ありがとう|\bseems?\b|\bi\s+think\W*$"
+    r"|\bthanks?\b",
+    re.IGNORECASE,
+)
 
 
 def wishes(trace: Trace) -> list[Wish]:
@@ -328,8 +416,14 @@ def wishes(trace: Trace) -> list[Wish]:
                 continue
             named = strength != "manner" and _names_program(sentence, programs)
             strength = "rule" if named else strength
-            needed = told[at - 1] if at else before if _ANSWERS.match(sentence) else ""
-            whole = " ".join(told) if len(" ".join(told)) <= _WHOLE else f"{needed} {sentence}"
+            needed = before if not at and _ANSWERS.match(sentence) else ""
+            if at and not _LEADS_OFF.search(told[at - 1]):
+                needed = told[at - 1]
+            kept = " ".join(t for t in told if t == sentence or not _LEADS_OFF.search(t))
+            whole = kept if len(kept) <= _WHOLE else f"{needed} {sentence}"
+            goes_on = at + 1 < len(told) and _GOES_ON.match(told[at + 1])
+            if strength == "rule" and not goes_on and _says_all(sentence, kept):
+                needed, whole = "", sentence
             if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
                 whole = f"{needed} {whole}"
             some = (whole.strip(), f"{needed} {sentence}".strip())
@@ -340,22 +434,12 @@ def wishes(trace: Trace) -> list[Wish]:
             about = sentence if strength == "rule" else whole
             if _BUILT.search(about) and not _TO_COME.search(about):
                 strength = "product"
-            if _stands_alone(whole, pointed=whole != sentence, few=named):
+            wide = bool(WIDE.search(sentence))
+            pointed = whole != sentence and not (wide and whole.startswith(sentence))
+            if _stands_alone(whole, pointed=pointed, few=named or (wide and strength == "rule")):
                 found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
         before = told[-1] if told else ""
     return list(found.values())
-
-
-_UNWANTED = late_pattern(
-    rf"\b(?:{NOT}\s+(?:use|run|call)|not|instead\s+of|rather\s+than)\s+(?:the\s+)?[`'\"]?([\w.+-]+)"
-    r"|([\w.+-]*[A-Za-z])[^A-Za-z。]*使わないで|不要(?:再)?用\s*([\w.+-]+)",
-    re.IGNORECASE | re.ASCII,
-)
-
-
-def unwanted_programs(text: str) -> set[str]:
-    """The programs that a wish may be against: the words behind its `don't use`."""
-    return {word for found in _UNWANTED.findall(text) for word in found if word}
 
 
 def is_lasting(prompt: str) -> bool:
@@ -381,6 +465,8 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
         return None
     if _FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence):
         return None
+    if WIDE.search(sentence) and _DESCRIBES_ABROAD.search(sentence):
+        return None
     if _POLITE.search(sentence):
         return "rule"
     weighed = sentence.endswith(("?", "？")) or _WEIGHED.search(sentence)
@@ -388,7 +474,7 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
 
 
 def _asks(sentence: str, worked: bool) -> Strength | None:
-    if _POLITE.search(sentence) or _RULE.search(sentence):
+    if _POLITE.search(sentence) or _RULE.search(sentence) or _lasts_abroad(sentence):
         return "rule"
     if _LATER.search(sentence) and _TELLS.search(sentence):
         return "rule"
@@ -398,7 +484,8 @@ def _asks(sentence: str, worked: bool) -> Strength | None:
         return "correction"
     if _MANNER.search(sentence):
         return "manner"
-    return "product" if _BEHAVES.search(sentence) else None
+    contrasts = worked and _CONTRASTS_ABROAD.search(sentence)
+    return "product" if contrasts or _BEHAVES.search(sentence) else None
 
 
 def _programs(trace: Trace) -> frozenset[str]:
@@ -413,8 +500,8 @@ def _names_program(sentence: str, programs: frozenset[str]) -> bool:
     moment."""
     words = r"use|using|run|running|call|calling|with|not|than|of|over"
     found = re.findall(rf"\b(?:{words})\s+(?:the\s+)?[`'\"]?([\w.+-]+)", sentence, re.IGNORECASE)
-    if _WIDE.search(sentence):
-        found = re.findall(r"[A-Za-z][\w.+-]+", sentence)
+    if WIDE.search(sentence):
+        found = re.findall(r"[A-Za-z][\w.+-]+", sentence, re.ASCII)
     return any(word.strip(".") in programs for word in found)
 
 
@@ -423,11 +510,18 @@ def _stands_alone(text: str, *, pointed: bool, few: bool = False) -> bool:
 
     `pointed`: what its pronouns mean may stand in it. `few`: two telling words are enough.
     """
-    if _WIDE.search(text):
-        return len(text) <= _LONGEST
+    if WIDE.search(text):
+        enough = len(text) <= _LONGEST and len(subject_words(text)) >= _FEW - few
+        return enough and (pointed or not _points_away(text))
     if not _SHORTEST <= len(text) <= _LONGEST or len(content_words(text)) < 3 - few:
         return False
-    return pointed or not _POINTS_AWAY.search(text)
+    return pointed or not _points_away(text)
+
+
+def _points_away(text: str) -> bool:
+    """Whether a pronoun's meaning does not stand in `text`; before a dash it may."""
+    found = _POINTS_AWAY.search(text)
+    return found is not None and not re.search(r"\s[-–—]\s", text[: found.start()])
 
 
 def content_words(text: str) -> list[str]:
@@ -435,9 +529,30 @@ def content_words(text: str) -> list[str]:
     return [_stem(word) for word in telling_words(text)]
 
 
-def wide_pairs(text: str) -> list[str]:
-    """Each two letters of a script without spaces, which stand for its words."""
-    return [text[at : at + 2] for at in range(len(text) - 1) if _WIDE.match(text[at])]
+WIDE_WORDS = late_pattern(
+    r"(?P<other>[A-Za-z][\w.+#/-]*)|[\u30a1-\u30fa\u30fc]{2,}|(?P<han>[\u3400-\u9fff]{2,})"
+    r"|(?P<hangul>[\uac00-\ud7af]{2,})",
+    re.ASCII,
+)
+_EMPTY_HAN = frozenset("的了是在不要我你他她它们們这這那个個就都也和有会會把给給请請幫帮上下时時一")
+
+
+def subject_words(text: str) -> list[str]:
+    """The words that say what `text` is about. Where no spaces are between words, each two Chinese
+    characters stand for one, and what is written in hiragana or ends a Korean word tells nothing.
+    """
+    if not WIDE.search(text):
+        return content_words(text)
+    found: list[str] = []
+    for word in WIDE_WORDS.finditer(text):
+        if han := word["han"]:
+            pairs = (han[at : at + 2] for at in range(len(han) - 1))
+            found += [pair for pair in pairs if not _EMPTY_HAN.intersection(pair)]
+        elif word["other"]:
+            found += content_words(word["other"])
+        else:
+            found.append(word[0][:2] if word["hangul"] else word[0])
+    return found
 
 
 def telling_words(text: str) -> list[str]:
@@ -461,14 +576,17 @@ _PASTED = late_pattern(
 )
 _REFERENCE = late_pattern(r"(?<!\S)@\S*:\d+(?:-\d+)?")
 """A place in a file that the host attached."""
+_LINKED = late_pattern(r"\[(@?[^\]\n]+)\]\(file:[^)\n]*\)\s*")
+"""A file that the user named, as a host writes it."""
 _BREAK = late_pattern(
-    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|\n+|\s[-–—]\s|;\s+"
+    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|\n+|;\s+"
 )
 
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences that a person typed, without code, logs and quotations."""
-    lines = _REFERENCE.sub("", _FENCE.sub("\n", text)).splitlines()
+    text = _LINKED.sub(r"\1 ", _REFERENCE.sub("", _FENCE.sub("\n", text)))
+    lines = text.splitlines()
     pasted = next((at for at, line in enumerate(lines) if _PASTED.match(line)), len(lines))
     for part in _BREAK.split("\n".join(lines[:pasted])):
         sentence = one_line(part or "").strip(" *-•")
