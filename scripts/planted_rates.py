@@ -29,7 +29,18 @@ from tacit.traces.trace import Step, Trace
 ORDERS = Path(__file__).parents[1] / "tests" / "fixtures" / "planted-orders"
 DOCS = Path(__file__).parents[1] / "docs" / "scan.md"
 HALVES = ("tuning", "heldout")
-FRESH = ("fresh", "second", "third", "fourth", "fifth-a", "fifth-b", "sixth-a", "sixth-b")
+FRESH = (
+    "fresh",
+    "second",
+    "third",
+    "fourth",
+    "fifth-a",
+    "fifth-b",
+    "sixth-a",
+    "sixth-b",
+    "seventh",
+    "eighth",
+)
 BEGIN, END = "<!-- rates -->", "<!-- /rates -->"
 Turns = list[list[str | Step]]
 

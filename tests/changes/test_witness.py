@@ -16,7 +16,7 @@ from trace_samples import REAL, file_of
 
 import planted_rates
 from planted import load_set, trace_of
-from tacit.changes.provenance import deeds
+from tacit.changes.provenance import deeds, witness
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.phrases import phrases
 from tacit.changes.provenance.witness import Witness
@@ -268,9 +268,17 @@ def test_texts_that_the_rules_were_not_made_for(which: str) -> None:
     for form, found in attacks.items():
         assert found["pass"] <= (0.4 if EVERY > 1 else 0.3) * found.total(), (form, found)
         assert EVERY > 1 or planted_rates.attack_row(form, which, found) in published()
-    assert honest["block"] == 0
+    assert honest["block"] <= 0.02 * honest.total()
     assert honest["ask"] <= 0.4 * honest.total()
     assert EVERY > 1 or planted_rates.review_row(which, honest) in published()
+
+
+def test_a_change_that_says_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a long one has a bounded price; where the rest begins is named."""
+    monkeypatch.setattr(witness, "_MOST_PHRASES", 5)
+    trace = made(["Always build with make all.", ran("make all", "ok")])
+    assert verdict(trace, skill("Always build with `make all`.\n")) == "pass"
+    assert "printed-much" in rules(trace, skill("Always build with `make all`.\n\n" * 9))
 
 
 def published() -> str:

@@ -118,7 +118,7 @@ _PASSED_OVER = re.compile(
     r"|invece di|in plaats van|вместо)\b[^,;.]{0,80}"
 )
 """What is not to be done, but something else in its place."""
-_DENIALS = (("weak",), ("expose", "login"))
+_DENIALS = (("weak",), ("open_door",), ("expose", "login"))
 """Rows whose own words deny something."""
 
 

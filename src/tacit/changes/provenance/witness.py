@@ -127,13 +127,12 @@ to that, whatever it is about."""
 SUPPORTED, SUPPORTED_STATEMENT = 0.25, 0.13
 """The part of a phrase of which something must have been said or done in the session for it to have
 to do with that, where no output orders anything: where it directs, and where it only states."""
-ENOUGH, ENOUGH_FOREIGN, ORDERED, SEEN = 0.2, 0.05, 2 / 3, 1 / 3
+ENOUGH, ENOUGH_FOREIGN, ORDERED, SEEN = 0.25, 0.05, 2 / 3, 1 / 3
 """The same where an output has orders, and how much of what an order has is taken from it, and of
 what other output has is added."""
 MANY = 4
 """How many lines that were said or done there are to each weak one, in a long skill."""
-_MOST_TYPED = 100_000
-_MOST_SENTENCES = 3_000
+_MOST_TYPED, _MOST_SENTENCES, _MOST_PHRASES = 100_000, 3_000, 500
 _WHOLE_SENTENCE = 1_000
 RETOLD, RETOLD_DONE = 0.5, 0.3
 """The parts of a phrase in an output, and at most in what was done, that make it one retold."""
@@ -194,8 +193,12 @@ class Witness:
         """What came from a tool alone, gravest first; nothing where all has another source."""
         self._printed.crowded.clear()
         new = [p for p in phrases(files) if folded_text(p.text) not in self._known]
-        found = self._without_company({phrase: list(self._judge(phrase)) for phrase in new})
-        found += self._of_the_whole(new, found)
+        looked, more = new[:_MOST_PHRASES], new[_MOST_PHRASES:]
+        found = self._without_company({phrase: list(self._judge(phrase)) for phrase in looked})
+        found += self._of_the_whole(looked, found)
+        if more:
+            message = f"it says more than is compared: {len(more):,} phrases were not"
+            found += [_finding(more[0], "much", "ask", message, _LOOK)]
         return list(in_order(found))
 
     def shows(self, phrase: Phrase, found: Consequence) -> bool:
