@@ -249,6 +249,10 @@ def test_what_git_itself_refuses_is_no_hook() -> None:
     found = count_findings(session(n, ["go", *steps]) for n in range(3))
     assert [one.hooked for one in found if isinstance(one, ChecksFinding)] == [None]
     assert not [one for one in found if isinstance(one, TroubleFinding)]
+    unsigned = "error: Signing file /tmp/a\nCouldn't sign message: agent refused operation?\n"
+    steps = [ran("git commit -m y", unsigned, failed=True), ran("npm run lint")]
+    found = count_findings(session(n, ["go", *steps]) for n in range(3))
+    assert [one.hooked for one in found if isinstance(one, ChecksFinding)] == [None]
 
 
 def test_ignored_files_are_left_out_and_not_forced() -> None:

@@ -166,7 +166,7 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
 
 _OF_GIT = re.compile(
     r"^(?:error: (?:failed to push|cannot |could not|pathspec|src refspec|unable|Your local|Please "
-    r"|RPC|The |remote)|fatal: |hint: |remote: ).*$",
+    r"|RPC|The |remote|Signing |gpg )|fatal: |hint: |remote: ).*$",
     re.MULTILINE,
 )
 _OF_HOOK = re.compile(
