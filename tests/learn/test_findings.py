@@ -12,6 +12,7 @@ from skills_ref.validator import validate
 from tacit.base import trust
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
+from tacit.learn.counted_session import count_session
 from tacit.learn.demands import (
     Finding,
     RefusalFinding,
@@ -74,14 +75,41 @@ def test_folders_of_the_moment_are_left_out() -> None:
     assert found.troubles[0].error == "error: Cannot find module 'x' from 'tmp/clones/…/a.ts'"
 
 
-def test_another_program_of_the_class_mends() -> None:
-    """`pytest` that fails as it is called and `bin/test` that works are told together, as rates."""
+def test_another_program_of_the_class_mends_where_it_is_given_the_same() -> None:
+    """`pytest` that fails as it is called and `bin/test` that works are told together, as rates;
+    what then worked is named where both are for the same tests."""
     turn = ["Test", ran("pytest", "No module named app", failed=True), ran("bin/test", "ok")]
     (found,) = of_kind(count_findings(sessions(turn, number=3)), ChecksFinding)
     assert [(rate.purpose, rate.runs, rate.failed) for rate in found.rates] == [("bin/test", 3, 0)]
     (trouble,) = found.troubles
     assert (trouble.program, trouble.failed, trouble.runs) == ("pytest", 3, 3)
-    assert trouble.instead == (("bin/test", 3),)
+    assert trouble.instead == ()
+    failed = ran("pytest tests/a.py", "No module named app", failed=True)
+    turn = ["Test", failed, ran("bin/test tests/a.py", "ok")]
+    (found,) = of_kind(count_findings(sessions(turn, number=3)), ChecksFinding)
+    assert found.troubles[0].instead == (("bin/test tests/a.py", 3),)
+
+
+def test_what_does_something_else_mends_nothing() -> None:
+    """Neither another subcommand of the program nor another kind of tests is what then worked."""
+    failed = ran("/p/bin/posh.exe config export --out a.svg", "no config found", failed=True)
+    turn = ["Go", failed, ran("/p/bin/posh.exe print primary")]
+    assert of_kind(count_findings(sessions(turn)), TroubleFinding) == []
+    failed = ran("mise run test:bats", "parallel: command not found", failed=True)
+    turn = ["Go", failed, ran("cargo test config", "test result: ok. 3 passed; 0 failed")]
+    found = of_kind(count_findings(sessions(turn, number=3)), ChecksFinding)
+    assert [t.instead for one in found for t in one.troubles] == [()]
+
+
+def test_the_line_that_caused_a_failure_is_told() -> None:
+    """A warning stands above it and is none, nor is what another program missed later."""
+    said = (
+        "2026-02-14T10:00:00Z WARN fnox: AZURE_VAULT must be set, secret not found\n"
+        "error: could not find a plan\ntest/run.sh: line 4: parallel: command not found\n"
+    )
+    found = count_findings(sessions(["Go", ran("mise run test:bats", said, failed=True)]))
+    errors = [t.error for one in found for t in getattr(one, "troubles", ())]
+    assert errors == ["test/run.sh: line 4: parallel: command not found"]
 
 
 @pytest.mark.parametrize(
@@ -131,6 +159,15 @@ CHECKED = [
 ]
 
 
+def test_a_program_that_the_session_built_is_none_of_the_projects() -> None:
+    """Building it is, though."""
+    built = ran("go build -o ../scratch.exe .", "OK")
+    turn = ["Go", built, ran("../scratch.exe print a", "no config", failed=True),
+            ran("../scratch.exe print a --config b")]  # fmt: skip
+    assert of_kind(count_findings(sessions(turn)), TroubleFinding) == []
+    assert [run.purpose for run in count_session(sessions(turn)[0]).runs] == ["go build"]
+
+
 def test_the_checks_of_a_project() -> None:
     """Formatter, linter and tests in their order, each with its rate and its sessions."""
     failing = "a.go:1:2: string `x` has 3 occurrences, make it a constant (goconst)\n1 issues:"
@@ -172,6 +209,21 @@ def test_a_refusal_counts_for_that_very_act() -> None:
     assert of_kind(count_findings([*sessions(asked), *let]), RefusalFinding) == []
     chain = ["Go", refused("make dist && git push origin x")]
     assert of_kind(count_findings(sessions(chain)), RefusalFinding) == []
+    assert of_kind(count_findings(sessions(asked, number=1)), RefusalFinding) == []
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_refusal_for_what_stands_in_a_call_is_no_ban(number: int) -> None:
+    """Words that say how instead are the fact, and what then was let run is not refused."""
+    how = "Always put the ticket number in the body of the message, never in the subject."
+    call = refused('git commit -m "ABC-1 add"', how)
+    found = count_findings(sessions(["Go", call, ran('git commit -m "add"')], number=number))
+    assert of_kind(found, RefusalFinding) == []
+    (wish,) = of_kind(found, WishFinding)
+    assert {quote.text for quote in wish.quotes} == {how}
+    how = "Put the ticket number in the body of the message instead"
+    turn = ["Go", refused('git commit -m "ABC-1 add"', how)]
+    assert of_kind(count_findings(sessions(turn, number=number)), RefusalFinding) == []
 
 
 def test_one_lasting_wish_is_enough() -> None:
@@ -240,6 +292,16 @@ def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> 
     tasks = ("an issue here, fix it", "fix the other issue", "the issue is back, fix that")
     turns = [made(["Go"], [one], session=f"t{n}", project="/p/app") for n, one in enumerate(tasks)]
     assert of_kind(count_findings(turns), RequestFinding) == [], "every task is about that"
+    looks = (
+        "take a look at the parser",
+        "now take a look at ci",
+        "take a look",
+        "take a look at b",
+    )
+    turns = [made(["Go"], [one], session=f"l{n}", project="/p/app") for n, one in enumerate(looks)]
+    assert of_kind(count_findings(turns), RequestFinding) == [], "a turn of speech"
+    copies = sessions(["Go"], ["go through the comments of reviewbot"], number=4)
+    assert of_kind(count_findings(copies), RequestFinding) == [], "one history, copied"
     talk = ("is the release ready to be shipped now", "i thought the release was shipped")
     turns = [[one] for one in (*talk, "so why was the release shipped")]
     assert of_kind(count_findings(sessions(*turns, number=4)), RequestFinding) == []
@@ -315,6 +377,28 @@ def test_looking_and_code_are_no_steps_and_browsing_is_no_check() -> None:
     assert of_kind(count_findings(sessions(asks, number=3)), ProcedureFinding) == []
     browse = [called(f"mcp__playwright__browser_{name}", {}) for name in ("open", "click", "wait")]
     assert count_findings(sessions(["Look at it", *browse], number=3)) == []
+
+
+def test_what_only_looks_is_no_step() -> None:
+    """Nor is it what the steps lead to."""
+    looked = [
+        "Go",
+        ran("go run ./cmd/a"),
+        ran("git add a"),
+        ran("git commit -m a"),
+        ran("go version"),
+    ]
+    assert of_kind(count_findings(sessions(looked, number=3)), ProcedureFinding) == []
+    done = (
+        ran("nl -ba a.rs"),
+        ran("git fetch origin"),
+        ran("cat a"),
+        ran("app bump"),
+        ran("app pack"),
+    )
+    turn = ["Go", *done, ran("app publish")]
+    (found,) = of_kind(count_findings(sessions(turn, number=3)), ProcedureFinding)
+    assert [step.key for step in found.steps] == ["app bump", "app pack", "app publish"]
 
 
 def release(version: str) -> list:

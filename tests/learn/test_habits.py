@@ -175,13 +175,26 @@ def test_other_commands_of_the_project_stand_with_its_checks() -> None:
     assert "`npm run db:reset`: worked in all 2 runs" in draft(found).text
 
 
-def test_a_missing_program_is_told_once_with_what_serves_in_its_place() -> None:
-    """That a program is not there is no accident; the project's own way is named beside it."""
+def test_a_missing_program_is_told_once_with_what_runs_it() -> None:
+    """That a program is not there is no accident; what else does such work is not named for it."""
     missing = ran("golangci-lint run", "sh: command not found: golangci-lint", failed=True)
-    traces = [session(n, ["go", ran("mise run lint"), ran("mise run lint")]) for n in range(2)]
-    traces.append(session(3, ["go", missing]))
-    (found,) = [one for one in count_findings(traces) if isinstance(one, ChecksFinding)]
-    assert [t.instead for t in found.troubles] == [(("mise run lint", 2),)]
+    other = [session(n, ["go", ran("mise run lint"), ran("mise run lint")]) for n in range(2)]
+    (found,) = [
+        one
+        for one in count_findings(
+            [*other, session(3, ["go", missing]), session(4, ["go", missing])]
+        )
+        if isinstance(one, ChecksFinding)
+    ]
+    assert [(t.form, t.instead) for t in found.troubles] == [("golangci-lint", ())]
+    run_by = "mise exec -- golangci-lint run"
+    traces = [
+        *other,
+        *(session(n, ["go", ran(run_by)]) for n in (4, 5)),
+        session(6, ["go", missing]),
+    ]
+    told = [t for one in count_findings(traces) for t in getattr(one, "troubles", ())]
+    assert [t.instead for t in told] == [((run_by, 2),)]
 
 
 def test_what_takes_the_place_of_a_missing_program_serves_its_purpose() -> None:
@@ -236,6 +249,10 @@ def test_what_git_itself_refuses_is_no_hook() -> None:
     found = count_findings(session(n, ["go", *steps]) for n in range(3))
     assert [one.hooked for one in found if isinstance(one, ChecksFinding)] == [None]
     assert not [one for one in found if isinstance(one, TroubleFinding)]
+    unsigned = "error: Signing file /tmp/a\nCouldn't sign message: agent refused operation?\n"
+    steps = [ran("git commit -m y", unsigned, failed=True), ran("npm run lint")]
+    found = count_findings(session(n, ["go", *steps]) for n in range(3))
+    assert [one.hooked for one in found if isinstance(one, ChecksFinding)] == [None]
 
 
 def test_ignored_files_are_left_out_and_not_forced() -> None:

@@ -16,6 +16,9 @@ from tacit.traces.command_purposes import (
 )
 
 TABLE = {
+    "nl -ba src/config.rs": "",
+    "go version": "",
+    "/d/posh/bin/posh.exe print primary": "posh print",
     "python3 build.py": "build.py",
     "VERSION=1.2.3 python3 build.py": "build.py",
     "read -r VERSION < VERSION; export VERSION; python3 build.py": "build.py",

@@ -23,6 +23,9 @@ SHELL = [
     ("npm test | tail", "Tests:  2 failed, 5 passed", False, ("failed", "output")),
     ("bun test src | tail", "error: Database down\n 12 pass\n 0 fail", False, ("worked", "output")),
     ("go test ./... | head", "ok  \tapp/x\t0.2s", False, ("worked", "output")),
+    ("go test ./... | head", "PASS\nok  \ta\t0.2s [no tests to run]", False,
+     ("unclear", "hidden")),
+    ("cargo test x | tail", "test result: ok. 0 passed; 0 failed", False, ("unclear", "hidden")),
     ("go test ./... | grep FAIL", "", False, ("worked", "nothing found")),
     ("go test ./... | grep app", "", False, ("unclear", "hidden")),
     ("go build ./... 2>&1 | head", "", False, ("worked", "output")),
@@ -55,6 +58,12 @@ def test_a_command(command: str, output: str, failed: bool, right: tuple[str, st
     """A pipe hides an exit code, the output may say more, a search may find nothing."""
     outcome = call_outcome(ran(command, output, failed=failed))
     assert (outcome.state, outcome.reason) == right
+
+
+def test_what_a_command_echoes_itself_is_no_word_of_its_program() -> None:
+    """It may say that it worked, but not how the program says so."""
+    outcome = call_outcome(ran("go build ./... 2>&1 && echo OK || echo BAD", "OK"))
+    assert (outcome.state, outcome.evidence) == ("worked", "")
 
 
 def test_a_refusal_is_no_failure() -> None:

@@ -80,6 +80,16 @@ def test_a_request_may_name_its_object_in_the_sentence_before() -> None:
     assert requests(made(WORK, ["please don't just push the migrations"])) == []
     assert requests(made(WORK, ["go on, I'll review and commit when you are done"])) == []
     assert requests(made(WORK, ["review the open issues on the board"])) == []
+    for others in (
+        "Review PR #36",
+        "Review again",
+        "Review the current code changes",
+        "check PR 4",
+    ):
+        (found,) = requests(made(WORK, [others]))
+        assert found.thing not in ("changes", "feedback"), others
+    (found,) = requests(made(WORK, ["address the PR comments"]))
+    assert (found.verb, found.thing) == ("address", "feedback")
     (own,) = requests(made(WORK, ["review your changes once more"]))
     assert (own.verb, own.thing) == ("review", "changes")
 

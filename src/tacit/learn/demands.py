@@ -14,7 +14,7 @@ import msgspec
 
 from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
-from tacit.learn.rates import FEWEST
+from tacit.learn.rates import FEWEST, CountedRun
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
 from tacit.traces.wishes import (
@@ -164,45 +164,57 @@ def unwanted_programs(text: str) -> set[str]:
 
 
 def refusal_findings(project: str, traces: list[CountedSession]) -> Iterator[RefusalFinding]:
-    """Commands that were refused in several sessions, or once with words that are to last.
+    """Commands that were refused as such in several sessions, and let run in no more than those.
 
-    Those of one class, such as several ways to test, are one subject. What was let run in more
-    sessions than it was refused in is not minded.
+    Those of one class, such as several ways to test, are one subject.
     """
     found: dict[str, list[tuple[str, Quote]]] = {}
-    lasting: set[str] = set()
-    alone: dict[str, set[str]] = {}
+    refused: dict[str, set[str]] = {}
     let: dict[str, set[str]] = {}
     for trace in traces:
-        together: dict[int, set[str]] = {}
         for run in trace.runs:
-            if run.outcome.state == "refused":
-                together.setdefault(run.turn, set()).add(run.purpose)
-            else:
+            if run.outcome.state != "refused":
                 let.setdefault(run.purpose, set()).add(trace.id)
-        rules = {wish.text.casefold() for wish in trace.wishes}
-        for run in trace.runs:
+        for run in _refused_as_such(trace):
             work = work_class(run.purpose) or run.purpose
-            if run.outcome.state == "refused":
-                words = clean(run.reply)
-                quote = Quote(words, trace.id, run.turn)
-                found.setdefault(work, []).append((run.purpose, quote))
-                if words.casefold() in rules:
-                    lasting.add(run.purpose)
-                elif len(together[run.turn]) == 1:  # else nobody knows which of them was meant
-                    alone.setdefault(run.purpose, set()).add(trace.id)
-    for refused in found.values():
+            quote = Quote(clean(run.reply), trace.id, run.turn)
+            found.setdefault(work, []).append((run.purpose, quote))
+            refused.setdefault(run.purpose, set()).add(trace.id)
+    for own in found.values():
         kept = [
-            purpose for purpose in dict.fromkeys(purpose for purpose, _ in refused)
-            if purpose in lasting
-            or len(alone.get(purpose, ())) >= max(FEWEST, len(let.get(purpose, ())))
+            purpose for purpose in dict.fromkeys(purpose for purpose, _ in own)
+            if len(refused[purpose]) >= max(FEWEST, len(let.get(purpose, ())))
         ]  # fmt: skip
-        quotes = tuple(quote for purpose, quote in refused if purpose in kept)
+        quotes = tuple(quote for purpose, quote in own if purpose in kept)
         if kept:
             told = tuple(quote for quote in quotes if quote.text)
             yield RefusalFinding(
                 project=project, sessions=_sessions(quotes), purposes=tuple(kept), quotes=told
             )
+
+
+_BANS = re.compile(
+    rf"\b{NOT}\b|^\W*no\b|\bnot\s+(?:now|needed|necessary)\b"
+    r"|不要|别|別|ないで|しない|하지|\bне\b|\bnicht\b",
+    re.IGNORECASE,
+)
+
+
+def _refused_as_such(trace: CountedSession) -> Iterator[CountedRun]:
+    """The runs that were refused for what they do: no chain, of which nobody knows what was meant,
+    nothing that was let run later on, and nothing refused with words that say how instead, which
+    are a wish."""
+    together: dict[int, set[str]] = {}
+    let: dict[str, int] = {}
+    for at, run in enumerate(trace.runs):
+        if run.outcome.state == "refused":
+            together.setdefault(run.turn, set()).add(run.purpose)
+        else:
+            let[run.purpose] = at
+    for at, run in enumerate(trace.runs):
+        alone = run.outcome.state == "refused" and len(together[run.turn]) == 1
+        if alone and let.get(run.purpose, -1) < at and (not run.reply or _BANS.search(run.reply)):
+            yield run
 
 
 _LEAST_ACTS = 3
@@ -281,7 +293,7 @@ _NEAR = 2
 _TASKS = frozenset(content_words(
     "add change check ci code continue create detail error explore fail failing file find finding"
     " fix implement investigate issue learn left look pick plan problem project read remove review"
-    " run start task test update where work"
+    " run start take task tell test update where work"
 ))  # fmt: skip
 
 
@@ -296,12 +308,14 @@ def _repeated(
     paths = {path for trace in traces for path in (*trace.changes.edited, project)}
     own = {word for path in paths for word in content_words(_SPLIT.sub(" ", path))}
     said: list[tuple[Quote, frozenset[str]]] = []
+    seen: set[tuple[int, str]] = set()
     traces = [trace for trace in traces if trace.spoken]
     for trace in traces:
         for turn, sentence, words in trace.asked:
             text = clean(sentence)
-            if text.casefold() in told:
+            if text.casefold() in told or (turn, text) in seen:
                 continue
+            seen.add((turn, text))  # else a history that was copied
             told |= {text.casefold()} if turn == 0 else set()  # sent anew
             telling = frozenset(word for word in words if not re.search(r"[/.]", word))  # no files
             said.append((Quote(text, trace.id, turn), telling))

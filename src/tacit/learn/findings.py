@@ -312,7 +312,7 @@ _LOOKING = re.compile(
 )
 _ONLY_LOOKS = re.compile(
     r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch|search|eval)\b"
-    r"|^(?:\S+=\S* )*(?:ssh|curl|wget|base64|open|xdg-open|gh (?:auth|api|browse|run))\b"
+    r"|^(?:\S+=\S* )*(?:ssh|curl|wget|base64|open|xdg-open|gh (?:auth|api|browse|run)|git fetch)\b"
 )
 _ASKS = re.compile(r"\((?:.*, )?query\b|--points-at|--list\b|--contains\b| -l\b")
 """Forms of calls and commands that only ask."""

@@ -19,6 +19,7 @@ from tacit.traces.command_purposes import (
     WorkClass,
     joined_commands,
     plain_form,
+    program_of,
     purpose_of,
     work_class,
 )
@@ -128,13 +129,16 @@ def lasting_runs(
     trace: Trace, by_call: Iterable[tuple[ToolCall, list[Run]]] | None = None
 ) -> list[Run]:
     """The runs of a session, in order, that are not about a file which the agent wrote itself in
-    it: nobody has that."""
+    it, or of a program that it built: nobody has that."""
     written = _files_written(trace)
+    shell = (command_of(call) for call in trace.each_call() if call.kind == "shell")
+    built = {os.path.basename(path) for command in shell for path in _BUILT.findall(command)}
     return [
         run
         for _, runs in (runs_by_call(trace) if by_call is None else by_call)
         for run in runs
         if run.purpose not in written
+        and program_of(run.form.split()) not in built
         and not any(os.path.basename(word) in written for word in run.form.split())
     ]
 
@@ -162,7 +166,7 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
 
 _OF_GIT = re.compile(
     r"^(?:error: (?:failed to push|cannot |could not|pathspec|src refspec|unable|Your local|Please "
-    r"|RPC|The |remote)|fatal: |hint: |remote: ).*$",
+    r"|RPC|The |remote|Signing |gpg )|fatal: |hint: |remote: ).*$",
     re.MULTILINE,
 )
 _OF_HOOK = re.compile(
@@ -251,6 +255,7 @@ def is_own_tool(call: ToolCall) -> bool:
     return not _OF_THE_HOST.search(call.name)
 
 
+_BUILT = re.compile(r"\s-o[ =]?[\"']?([\w./-]+)")
 _REDIRECTED = re.compile(r">\s*[\"']?([\w./-]+\.\w+)")
 
 
@@ -280,6 +285,7 @@ def _rate(purpose: str, runs: list[CountedRun]) -> Rate:
         re.sub(r"\d{2,}|[1-9]", "…", r.outcome.evidence)
         for r in worked
         if r.outcome.reason == "output"
+        and r.outcome.evidence
         and not r.outcome.evidence.startswith(("exit code", "nothing"))
     )
     says = next((line for line, count in said.most_common(1) if count >= FEWEST), "")
@@ -354,14 +360,28 @@ def forms_for(failed: Run, mend: ToolCall) -> Iterator[str]:
     alike = {part.words for part in joined_commands(command_of(failed.call))}
     again = any(part.words in alike for part in joined_commands(command_of(mend)))
     for run in runs_of_call(mend, failed.session, 0, failed.project):
-        of_class = run.work not in (None, "check") and run.work == failed.work
-        same = run.purpose == failed.purpose or of_class
-        if not same or run.outcome.state != "worked":
+        if run.outcome.state != "worked" or not _same_end(failed, run):
             continue
         if run.form.split() != failed.form.split():
             yield clean(run.form)
         elif again and len(whole := one_line(command_of(mend))) <= _WHOLE:
             yield clean(whole)  # what stands before it made the difference
+
+
+_TARGET = re.compile(r"\w[/.:]\w")
+
+
+def _same_end(failed: Run, run: Run) -> bool:
+    """Whether two runs are for the same: by their purpose, or, of one class of work, by what they
+    are given, such as a file of tests, or as one runs the other."""
+    if run.purpose == failed.purpose:
+        return True
+    old, new = failed.form.split(), run.form.split()
+    if run.work in (None, "check") or run.work != failed.work or not old:
+        return False
+    given = {word for word in old[1:] if _TARGET.search(word)}
+    run_by_another = old[0] != new[0] and old[0] in new
+    return run_by_another or not given.isdisjoint(new)
 
 
 _DEEP = re.compile(r"(?:/[\w.@+-]+){3,}")
@@ -381,10 +401,16 @@ def _without_folders(error: str, project: str) -> str:
     return _DEEP.sub(short, error)
 
 
+_WARNS = re.compile(r"[\W\d]*(?:T[\d:.]+Z?\W+)?(?:\S+ )?warn(?:ing)?\b", re.IGNORECASE)
+
+
 def _error(run: Run) -> str:
     """The line that says what went wrong."""
     lines = [line for line in f"{run.call.error}\n{run.call.result}".splitlines() if line.strip()]
-    at = next((n for n, line in enumerate(lines) if CALLED_WRONGLY.search(line)), None)
+    wrong = [n for n, line in enumerate(lines) if CALLED_WRONGLY.search(line)]
+    wrong = [n for n in wrong if not _WARNS.match(lines[n])]
+    absent = (n for n in wrong if "command not found" in lines[n])  # nothing else comes before it
+    at = next(absent, wrong[0] if wrong else None)
     telling = "" if at is None else lines[at]
     if at is not None and telling.rstrip().endswith(":"):
         telling = " ".join(lines[at : at + 2])  # what it is about stands below

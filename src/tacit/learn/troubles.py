@@ -145,21 +145,17 @@ def absent_program(error: str) -> str:
 
 def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> tuple[str, int]:
     """For a program that is not there: the command by which it was run all the same, within another
-    (`docker exec db psql`), else what several sessions did for the same class of work.
+    (`docker exec db psql`).
 
     With the number of sessions that did so: that a program is missing is no accident of one.
     """
-    program, work = absent_program(missing[0].error), missing[0].work
+    program = absent_program(missing[0].error)
     worked = [run for run in runs if run.outcome.state == "worked"]
     name = re.compile(
         rf"{_RUNS_OTHERS}\b.*(?<![\w./-]){re.escape(program)}(?![\w.-])"
         rf"|^\S+/{re.escape(program)}(?= |$)"
     )
     within = [run for run in worked if name.search(run.form)]
-    shown = max(len({run.session for run in own}) for own in (missing, within))
-    if (not within or shown < FEWEST) and work not in (None, "check"):
-        within = [run for run in worked if run.work == work]
-        within = within if len({run.session for run in within}) >= FEWEST else []
     by_purpose: dict[str, list[CountedRun]] = {}
     for run in within:
         by_purpose.setdefault(run.purpose, []).append(run)
@@ -183,7 +179,8 @@ def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool)
     if standing:  # what differs from one session to the next mended nothing that lasts
         instead = [one for one in instead if one[1] >= FEWEST]
     form = Counter(run.form for run in own).most_common(1)[0][0]
-    form = program if absent_program(own[0].error) == program else form
+    absent = absent_program(own[0].error) == program and program in form.split()
+    form = program if absent else form  # what it is told to do is no part of that
     error = Counter(run.error for run in own).most_common(1)[0][0]
     sessions = tuple(dict.fromkeys(run.session for run in own))
     return Trouble(

@@ -202,10 +202,10 @@ _PREPARES = {
     "return", "local", "declare", "eval", "shift", "break", "continue", ":",
 }  # fmt: skip
 _LOOKS = {
-    "ls", "cat", "head", "tail", "less", "more", "wc", "which", "type", "file", "stat", "find",
-    "rg", "grep", "egrep", "fgrep", "sed", "awk", "sort", "uniq", "cut", "tr", "jq", "tree", "date",
-    "whoami", "id", "du", "df", "ps", "top", "diff", "xxd", "strings", "man", "history", "hostname",
-    "uname", "basename", "dirname", "realpath", "readlink",
+    "ls", "cat", "nl", "head", "tail", "less", "more", "wc", "which", "type", "file", "stat",
+    "find", "rg", "grep", "egrep", "fgrep", "sed", "awk", "sort", "uniq", "cut", "tr", "jq", "tree",
+    "date", "whoami", "id", "du", "df", "ps", "top", "diff", "xxd", "strings", "man", "history",
+    "hostname", "uname", "basename", "dirname", "realpath", "readlink",
 }  # fmt: skip
 # Done to files and processes everywhere, and no skill is needed for it.
 _CHORES = {
@@ -214,8 +214,9 @@ _CHORES = {
 }  # fmt: skip
 _ONLY_LOOK = {
     "git": {"status", "diff", "log", "show", "branch", "blame", "rev-parse", "ls-files", "remote"},
-    "docker": {"ps", "logs", "images", "inspect"},
-    "kubectl": {"get", "describe", "logs"},
+    "docker": {"ps", "logs", "images", "inspect", "version"},
+    "go": {"version", "env", "doc", "list"},
+    "kubectl": {"get", "describe", "logs", "version"},
     "pip": {"list", "show", "freeze"},
     "npm": {"ls", "list", "view", "outdated"},
 }
@@ -353,7 +354,7 @@ def _options(words: list[str], with_value: set[str]) -> list[str]:
 def _name(words: list[str], depth: int) -> str:
     if not words or {"--version", "--help", "-V"} & set(words[1:3]):
         return ""
-    folder, _, program = words[0].rpartition("/")
+    folder, _, program = words[0].removesuffix(".exe").rpartition("/")
     rest = words[1:]
     if program in _PREPARES or program in _LOOKS or program in _CHORES:
         # `bin/test` is a script of the project, `/usr/bin/test` and `test` are not.

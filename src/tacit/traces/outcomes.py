@@ -58,7 +58,7 @@ SIGNS: tuple[Sign, ...] = (
     Sign("test", r"^(?:=+ )?.*\b[1-9]\d* (?:failed|errors?)\b.* in [\d.]+ ?m?s|^FAILED \S+::"
          r"|^FAILED \((?:failures|errors)=|^=+ no tests ran"
          r"|^ERROR: (?:file or directory not found|not found)",
-         r"^(?:=+ )?\d+ passed\b.* in [\d.]+ ?m?s|^OK(?: \([\w =,]*\))?$"),
+         r"^(?:=+ )?[1-9]\d* passed\b.* in [\d.]+ ?m?s|^OK(?: \([\w =,]*\))?$"),
     # jest, vitest, bun, mocha, node, playwright
     Sign("test", r"^\s*(?:Tests|Test Files|Test Suites):?\s+.*\b[1-9]\d* failed"
          r"|^\s*[1-9]\d* fail(?:ing|ed)?$"
@@ -70,7 +70,8 @@ SIGNS: tuple[Sign, ...] = (
     Sign("test", _TAG + r"(?:--- FAIL:|FAIL\b|panic: )|^test result: FAILED"
          r"|\d examples?, [1-9]\d* failures?"
          r"|^(?:FAILURES|ERRORS)!|^[1-9]\d* tests? failed",
-         _TAG + r"(?:ok[ \t]+\S+[ \t]+(?:\(cached\)|[\d.]+s)|PASS$|--- PASS: )|^test result: ok"
+         _TAG + r"(?:ok[ \t]+\S+[ \t]+(?:\(cached\)|[\d.]+s)(?!.*\[no test)|--- PASS: "
+         r"|PASS$(?!\nok.*\[no test))|^test result: ok(?!\. 0 passed)"
          r"|\d examples?, 0 failures|^OK \(\d+ tests?|^100% tests passed"),
     # golangci-lint, eslint, ruff, biome, flake8, shellcheck, prettier, black, tasks of a linter
     Sign("lint", _TAG + r"[1-9]\d* issues?:|^✖ [1-9]\d* problems? \([1-9]"
@@ -325,7 +326,8 @@ class _Shell:
                         line = self.output[found.start() :].partition("\n")[0]
                         if line.startswith("Traceback"):
                             line = self.output.strip().rpartition("\n")[2]
-                        return Outcome(state, "output", _line(line))
+                        echoed = state == "worked" and line.strip() in command_of(self.call)
+                        return Outcome(state, "output", "" if echoed else _line(line))
         return None
 
     def _silent(self, name: str) -> Outcome | None:

@@ -78,13 +78,19 @@ _NEAR = 6
 """Words after a verb among which its object is looked for."""
 
 
-def _meant_thing(verb: str, thing: str) -> str:
-    """What a request is about, where it is said or goes without saying."""
+_OWN = late_pattern(r"\b(?:your|yours|yourself|own|you['’]?(?:ve)?)\b", re.IGNORECASE)
+
+
+def _meant_thing(verb: str, thing: str, words: list[str]) -> str:
+    """What a request is about, where it is said or goes without saying; a review that does not
+    name the agent's own work is one of another's."""
     if verb in ("commit", "push", "open-pr", "deploy", "merge", "release"):
         return ""
-    if verb == "review":
-        return "feedback" if thing in ("feedback", "PR") else "changes"
-    return "feedback" if verb in ("check", "address") and thing == "PR" else thing
+    if thing == "PR":
+        return "feedback" if any(_THINGS.get(w.casefold()) == "feedback" for w in words) else thing
+    if verb == "review" and thing != "feedback":
+        return "changes" if _OWN.search(" ".join(words)) else "others"
+    return thing
 
 
 _APPROVAL = late_pattern(
@@ -164,7 +170,7 @@ def requests(trace: Trace) -> list[Request]:
                 known = "commit" if thing == "commit" and known in _MAKES else known
                 if (known, thing) == ("create", "PR"):
                     known = "open-pr"
-                found.append(Request(said.turn, sentence, known, _meant_thing(known, thing)))
+                found.append(Request(said.turn, sentence, known, _meant_thing(known, thing, words)))
             if _SPLIT.search(sentence):
                 found += [
                     Request(said.turn, sentence, "split", "commits"),
