@@ -83,7 +83,7 @@ def test_another_program_of_the_class_mends_where_it_is_given_the_same() -> None
     assert [(rate.purpose, rate.runs, rate.failed) for rate in found.rates] == [("bin/test", 3, 0)]
     (trouble,) = found.troubles
     assert (trouble.program, trouble.failed, trouble.runs) == ("pytest", 3, 3)
-    assert trouble.instead == ()
+    assert trouble.instead == (("bin/test", 3),)
     failed = ran("pytest tests/a.py", "No module named app", failed=True)
     turn = ["Test", failed, ran("bin/test tests/a.py", "ok")]
     (found,) = of_kind(count_findings(sessions(turn, number=3)), ChecksFinding)

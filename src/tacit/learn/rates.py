@@ -373,15 +373,15 @@ _TARGET = re.compile(r"\w[/.:]\w")
 
 def _same_end(failed: Run, run: Run) -> bool:
     """Whether two runs are for the same: by their purpose, or, of one class of work, by what they
-    are given, such as a file of tests, or as one runs the other."""
+    are given, such as a file of tests, or nothing, or as one runs the other."""
     if run.purpose == failed.purpose:
         return True
     old, new = failed.form.split(), run.form.split()
     if run.work in (None, "check") or run.work != failed.work or not old:
         return False
-    given = {word for word in old[1:] if _TARGET.search(word)}
+    given, to_other = ({word for word in one[1:] if _TARGET.search(word)} for one in (old, new))
     run_by_another = old[0] != new[0] and old[0] in new
-    return run_by_another or not given.isdisjoint(new)
+    return run_by_another or not given.isdisjoint(to_other) or not given | to_other
 
 
 _DEEP = re.compile(r"(?:/[\w.@+-]+){3,}")
