@@ -65,6 +65,37 @@ def test_what_has_changed_is_counted_again(store: Store, whole: list[str]) -> No
         assert whole == ["claude-code:main"]
 
 
+def resumed(name: str, *more: list) -> Trace:
+    """A session that begins with a copy of `a`."""
+    trace = session("a", *more)
+    return Trace(msgspec.structs.replace(trace.head, session=name), trace.turns)
+
+
+def test_one_history_counts_once(store: Store, whole: list[str]) -> None:
+    """Of a session that was resumed in another file only what is new; of a mere copy nothing."""
+    store.write(session("a"))
+    said = "Never edit the schema by hand. Update the docs please."
+    store.write(resumed("b", [said, ran("make docs", "ok")]))
+    store.write(resumed("c"))
+    first, rest = counted(store, "c", "b", "a")[::-1]
+    assert first == count_session(session("a"))
+    assert [wish.text for wish in rest.wishes] == [said]
+    assert (rest.id, len(rest.runs), rest.wishes[0].turn) == ("claude-code:b", 1, 2)
+    cut = resumed("d")
+    last = msgspec.structs.replace(cut.turns[-1], steps=())
+    store.write(Trace(cut.head, (*cut.turns[:-1], last)))
+    assert counted(store, "a", "b", "d") == [first, rest]
+    whole.clear()
+    assert counted(store, "a", "b", "c") == [first, rest]
+    assert whole == []
+    forget_sessions(store, session="claude-code:a")
+    left = counted(store, "b", "c")
+    assert [(one.id, len(one.copied)) for one in left] == [
+        ("claude-code:b", 2),
+        ("claude-code:c", 0),
+    ]
+
+
 def test_by_other_rules_it_is_counted_again(
     store: Store, whole: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

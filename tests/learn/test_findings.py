@@ -684,6 +684,10 @@ def test_checkouts_of_one_repository_are_one_project(tmp_path: Path) -> None:
     (found,) = of_kind(count_findings(own), RequestFinding)
     assert (found.of, len(found.sessions)) == (3, 3)
     assert draft(found).name == "tool-commit"
+    codex = [f"/home/a/.codex/worktrees/{name}/tool" for name in ("4494", "09d5")]
+    gone = [made(*asks, session=f"s{n}", project=one) for n, one in enumerate(codex)]
+    (found,) = of_kind(count_findings(gone), RequestFinding)
+    assert draft(found).name == "tool-commit"
     there = [tmp_path / "one" / "tool", tmp_path / "two" / "tool"]
     for folder in there:
         folder.mkdir(parents=True)
@@ -691,6 +695,24 @@ def test_checkouts_of_one_repository_are_one_project(tmp_path: Path) -> None:
     assert not of_kind(count_findings(apart), RequestFinding)
     named = [made(*asks, session=f"s{n}", project=f"/{n}/web") for n in range(2)]
     assert not of_kind(count_findings(named), RequestFinding)
+
+
+def test_the_repository_that_a_session_names_is_its_project(tmp_path: Path) -> None:
+    """Whatever its checkouts are called; what is learned goes to the one that is there."""
+    asks = ["Rework it", edited()], ["commit", ran("git commit -m x")]
+    folders = ["/tmp/try-1", str(tmp_path), "/tmp/try-2"]
+    own = [made(*asks, session=f"s{n}", project=one) for n, one in enumerate(folders)]
+    assert not of_kind(count_findings(own), RequestFinding)
+
+    def named(trace: Trace, repository: str) -> Trace:
+        head = msgspec.structs.replace(trace.head, repository=repository)
+        return msgspec.structs.replace(trace, head=head)
+
+    same = [named(one, "github.com/a/tool") for one in own]
+    (found,) = of_kind(count_findings(same), RequestFinding)
+    assert (found.project, len(found.sessions)) == (str(tmp_path), 3)
+    others = [named(one, f"github.com/{one.session}/tool") for one in own]
+    assert not of_kind(count_findings(others), RequestFinding)
 
 
 def test_what_is_built_counts_where_it_is_said_again() -> None:

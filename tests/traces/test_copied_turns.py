@@ -60,7 +60,7 @@ def test_ids_that_tell_nothing_need_the_same_moment(store: Store) -> None:
     """`call-0-1` stands in many sessions: only the same time makes it a copy."""
     with store:
         store.write(made(*HISTORY, session="a"))
-        store.write(made(*HISTORY, ["More."], session="b"))
+        store.write(made(*HISTORY, ["More."], session="b", copy_of="a"))
         other = made(*HISTORY, session="c")
         turns = [
             msgspec.structs.replace(t, started=t.started + timedelta(days=1))

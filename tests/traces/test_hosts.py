@@ -174,7 +174,8 @@ def test_codex_older_forms(tmp_path: Path) -> None:
     trace = read(
         "codex",
         tmp_path,
-        codex("session_meta", id="c1", cwd="/p", cli_version="0.40"),
+        codex("session_meta", id="c1", cwd="/p", cli_version="0.40",
+              git={"repository_url": "https://me:word@github.com/Acme/tool.git"}),
         codex("response_item", type="message", role="user", content=[{"text": "<environment>"}]),
         codex("event_msg", type="user_message", message="go"),
         codex("response_item", type="function_call", call_id="1", name="shell",
@@ -186,6 +187,7 @@ def test_codex_older_forms(tmp_path: Path) -> None:
         codex("compacted", message="so far"),
         codex("event_msg", type="agent_reasoning", text="…"),
     )  # fmt: skip
+    assert trace.head.repository == "github.com/acme/tool"
     assert trace.prompts == ("go",)
     assert [(call.kind, call.failed) for call in trace.calls] == [("shell", True), ("edit", False)]
     assert trace.failures[0].error == "no such file"

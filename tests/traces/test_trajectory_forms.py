@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,7 @@ def rows(trajectory: Trajectory, form: str) -> list[Any]:
 
 def rich() -> Trace:
     """A session with something of everything."""
-    at = datetime(2026, 11, 1, 9, 2, tzinfo=UTC)  # when the third turn begins
+    at = made(["a"], ["b"], ["c"]).turns[2].started
     shortened = shorten_middle("word " * 6000, MAX_TEXT)
     odd = msgspec.structs.replace(ran("x", ""), finished=False)
     return made(

@@ -21,6 +21,7 @@ def test_nothing_raises(value: Any) -> None:
     """Whatever JSON holds, each reader gives a value of its own type."""
     assert isinstance(values.text(value), str)
     assert isinstance(values.string(value), str)
+    assert isinstance(values.repository(value), str)
     assert isinstance(values.mapping(value), dict)
     assert isinstance(values.objects(value), list)
     assert isinstance(values.arguments(value), dict)
@@ -66,3 +67,20 @@ def test_exit_codes_in_words(text: str, code: int | None) -> None:
 def test_why_a_call_failed(result: str, line: str) -> None:
     """The last line that tells something; else the code."""
     assert values.why(result, 1) == line
+
+
+@pytest.mark.parametrize(
+    ("remote", "named"),
+    [
+        ("https://github.com/Acme/tool.git", "github.com/acme/tool"),
+        ("git@github.com:acme/tool.git", "github.com/acme/tool"),
+        ("ssh://git@host.example:2222/group/sub/tool/", "host.example/group/sub/tool"),
+        ("https://me:word@github.com/acme/tool", "github.com/acme/tool"),
+        ("tool", ""),
+        ("../tool.git", ""),
+        ("/home/a/tool", ""),
+        (None, ""),
+    ],
+)
+def test_a_repository_however_it_is_written(remote: Any, named: str) -> None:
+    assert values.repository(remote) == named

@@ -140,8 +140,8 @@ def test_copied_turns_take_no_room_where_they_are_left_out(store: Store) -> None
     with store:
         old = [[f"n {n}", ran("x", "y" * 900), "ok"] for n in range(9)]
         store.write(made(*old, session="a"))
-        store.write(made(*old, ["And now?", "This."], session="b"))
-        store.write(made(*old, session="c"))
+        store.write(made(*old, ["And now?", "This."], session="b", copy_of="a"))
+        store.write(made(*old, session="c", copy_of="a"))
         out = io.BytesIO()
         wanted = [f"claude-code:{name}" for name in "bc"]
         report = Exporter(store, FORMS["sharegpt"], tokens=200).run(wanted, StreamSink(out))

@@ -8,7 +8,7 @@ is new. What several sessions show together is `findings.py`'s.
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
 
@@ -20,6 +20,7 @@ from tacit.learn.habits import SessionChanges, changes_of
 from tacit.learn.rates import CountedRun, Done, counted_runs, done_by, lasting_runs, runs_by_call
 from tacit.traces import (
     command_purposes,
+    copied_turns,
     observations,
     outcomes,
     redaction,
@@ -29,7 +30,7 @@ from tacit.traces import (
 )
 from tacit.traces.requests import Request
 from tacit.traces.store import Store
-from tacit.traces.trace import Trace
+from tacit.traces.trace import Head, Trace
 from tacit.traces.wishes import Wish
 
 
@@ -38,6 +39,8 @@ class CountedSession(msgspec.Struct, frozen=True, omit_defaults=True):
 
     id: str
     project: str
+    repository: str
+    started: str
     ended: str
     spoken: bool
     """Whether the user said anything in it."""
@@ -50,14 +53,22 @@ class CountedSession(msgspec.Struct, frozen=True, omit_defaults=True):
     done: tuple[Done, ...]
     """What was done and worked, in order."""
     changes: SessionChanges
+    turns: tuple[tuple[int, frozenset[bytes]], ...]
+    """The numbers of its turns, each with what it is known again by."""
+    copied: frozenset[int] = frozenset()
+    """Those of them that an earlier session has, and that are not counted here."""
 
 
-def count_session(trace: Trace) -> CountedSession:
-    """What a session shows by itself."""
+def count_session(trace: Trace, copied: frozenset[int] = frozenset()) -> CountedSession:
+    """What a session shows by itself, without the turns that are copies."""
+    turns = tuple((turn.number, copied_turns.turn_keys(trace.host, turn)) for turn in trace.turns)
+    trace = Trace(trace.head, tuple(turn for turn in trace.turns if turn.number not in copied))
     by_call = runs_by_call(trace)
     return CountedSession(
         trace.id,
         trace.project,
+        trace.head.repository,
+        str(trace.head.started or ""),
         str(trace.head.ended or ""),
         bool(trace.user_words),
         tuple(wishes.wishes(trace)),
@@ -66,25 +77,51 @@ def count_session(trace: Trace) -> CountedSession:
         counted_runs(trace, lasting_runs(trace, by_call)),
         tuple(done for call, runs in by_call for done in done_by(call, runs, trace.project)),
         changes_of(trace),
+        turns,
+        copied,
     )
 
 
-def counted_sessions(store: Store, names: Iterable[str]) -> Iterator[CountedSession]:
-    """Sessions as they are counted over; those that are new are read whole, and kept so."""
-    decode = msgspec.msgpack.Decoder(CountedSession).decode
-    for name in names:
-        if (kept := session_rows.counted(store.connection, name, _rules())) is not None:
-            yield decode(kept)
-            continue
-        with database.transaction(store.connection):  # nobody adds to it meanwhile
-            session = count_session(store.whole(name))
-            body = msgspec.msgpack.encode(session)
-            session_rows.keep_counted(store.connection, name, _rules(), body)
-        yield session
+def counted_sessions(store: Store, names: Iterable[str]) -> list[CountedSession]:
+    """Sessions as they are counted over; those that are new are read whole, and kept so.
+
+    What several hold, since a session was resumed or branched, counts for the first of them. One
+    that holds nothing else is left out.
+    """
+    sessions = {name: _counted(store, name) for name in names}
+    known: set[bytes] = set()
+    for name, one in sorted(sessions.items(), key=lambda s: (s[1].started, s[1].ended, s[0])):
+        copied = frozenset(number for number, keys in one.turns if keys & known)
+        known.update(*(keys for _, keys in one.turns))
+        if copied != one.copied:
+            sessions[name] = _count_anew(store, name, copied)
+    return [one for one in sessions.values() if len(one.copied) < len(one.turns)]
 
 
-# Where programs that work in many checkouts at once keep them: REPOSITORY/CHECKOUT below it.
-_CHECKOUTS = re.compile(r"(?:^|/)(?:worktrees|conductor/workspaces)/([^/]+)/[^/]+$")
+def _counted(store: Store, name: str) -> CountedSession:
+    if (kept := session_rows.counted(store.connection, name, _rules())) is not None:
+        return _decode(kept)
+    return _count_anew(store, name)
+
+
+def _count_anew(store: Store, name: str, copied: frozenset[int] = frozenset()) -> CountedSession:
+    with database.transaction(store.connection):  # nobody adds to it meanwhile
+        trace = store.whole(name)
+        own = [turn for turn in trace.turns if not turn.helper]
+        told = set(copied_turns.of_origin(store, trace.head, own))
+        new = tuple(turn for turn in trace.turns if turn.number not in told)
+        session = count_session(Trace(trace.head, new), copied)
+        body = msgspec.msgpack.encode(session)
+        session_rows.keep_counted(store.connection, name, _rules(), body)
+    return session
+
+
+_decode = msgspec.msgpack.Decoder(CountedSession).decode
+
+
+# Where programs that work in many checkouts at once keep them: REPOSITORY/CHECKOUT below it; of
+# Codex CHECKOUT/REPOSITORY.
+_CHECKOUTS = re.compile(r"(?:^|/)(?:(?<!\.codex/)worktrees|conductor/workspaces)/([^/]+)/[^/]+$")
 _SAYS_NOTHING = frozenset({
     "api", "app", "backend", "client", "code", "demo", "docs", "frontend", "main", "master",
     "project", "repo", "server", "site", "src", "test", "web", "website", "workspace",
@@ -99,8 +136,12 @@ def repository_name(folder: str) -> str:
     return kept[1] if kept else path.rpartition("/")[2]
 
 
-def subject_key(folder: str) -> str:
-    """Equal for folders that may be checkouts of one repository."""
+def subject_keys(head: Head) -> set[str]:
+    """Sessions that may be of one repository have one of them in common."""
+    return {_folder_key(head.project), head.repository or _folder_key(head.project)}
+
+
+def _folder_key(folder: str) -> str:
     name = repository_name(folder).casefold()
     above = os.path.dirname(folder.replace("\\", "/").rstrip("/"))
     return f"{repository_name(above).casefold()}/{name}" if name in _SAYS_NOTHING else name
@@ -109,13 +150,22 @@ def subject_key(folder: str) -> str:
 def one_project_each(sessions: list[CountedSession]) -> list[CountedSession]:
     """The sessions, those of checkouts of one repository under one folder.
 
-    Folders of one name are taken for that where at most one of them is still there: the others
-    were worktrees, or are on another machine.
+    Folders of one name, and those of one repository as the sessions say, are taken for that where
+    at most one of them is still there: the others were worktrees, or are on another machine.
     """
+    sessions = _under_one_folder(
+        sessions, {one.project: _folder_key(one.project) for one in sessions}
+    )
+    named = {one.project: one.repository for one in sessions if one.repository}
+    return _under_one_folder(sessions, named)
+
+
+def _under_one_folder(sessions: list[CountedSession], keys: dict[str, str]) -> list[CountedSession]:
+    """The sessions; where folders have one key, under the one that is there, or has most."""
     often = Counter(session.project for session in sessions)
     alike: dict[str, list[str]] = {}
     for folder, _ in often.most_common():
-        alike.setdefault(subject_key(folder), []).append(folder)
+        alike.setdefault(keys.get(folder, folder), []).append(folder)
     meant: dict[str, str] = {}
     for folders in alike.values():
         there = [folder for folder in folders if os.path.isdir(folder)]
@@ -128,11 +178,16 @@ def one_project_each(sessions: list[CountedSession]) -> list[CountedSession]:
     ]  # fmt: skip
 
 
+_COUNTING = (
+    habits, rates, command_purposes, copied_turns, observations, outcomes, requests, wishes
+)  # fmt: skip
+
+
 @cache
 def _rules() -> str:
     """A digest of the code that counts: by other code, another count."""
     digest = blake2b(f"{redaction.VERSION}".encode(), digest_size=12)
-    for module in (habits, rates, command_purposes, observations, outcomes, requests, wishes):
+    for module in _COUNTING:
         with open(str(module.__file__), "rb") as file:
             digest.update(file.read())
     with open(__file__, "rb") as file:

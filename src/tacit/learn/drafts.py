@@ -24,7 +24,7 @@ from tacit.learn.counted_session import (
     CountedSession,
     counted_sessions,
     repository_name,
-    subject_key,
+    subject_keys,
 )
 from tacit.learn.demands import (
     Finding,
@@ -503,9 +503,9 @@ def draft_sessions(
 
     Every session of `chosen` gets a line in the ledger, so that the next run leaves it out.
     """
-    subjects = {subject_key(stored.head.project) for stored in chosen}
+    subjects = {key for stored in chosen for key in subject_keys(stored.head)}
     every = store.sessions(limit=10_000) if chosen else []
-    related = [stored.id for stored in every if subject_key(stored.head.project) in subjects]
+    related = [stored.id for stored in every if subject_keys(stored.head) & subjects]
     new = {stored.id for stored in chosen}
     found = [f for f in count_findings(counted_sessions(store, related)) if new & set(f.sessions)]
     drafts = [draft(finding) for finding in found]

@@ -8,6 +8,7 @@ Each list is a turn: the prompt, then calls and what the agent said.
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
@@ -41,11 +42,13 @@ def made(
     host: str = "claude-code",
     project: str = "",
     model: str = "mock-model",
+    copy_of: str = "",
 ) -> Trace:
-    """A whole session."""
+    """A whole session; its turns begin at moments of its own, or of the one that it copies."""
     built = []
+    own = timedelta(microseconds=crc32((copy_of or session).encode()) % 1_000_000)
     for number, (prompt, *rest) in enumerate(turns):
-        at = _BEGAN + timedelta(minutes=number)
+        at = _BEGAN + own + timedelta(minutes=number)
         steps = [_step(item, f"call-{number}-{place}") for place, item in enumerate(rest)]
         built.append(Turn(number, str(prompt), tuple(steps), at, at))
     ended = _BEGAN + timedelta(minutes=len(built))

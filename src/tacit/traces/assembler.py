@@ -161,8 +161,7 @@ class Assembler:
     def about(self, **facts: str) -> None:
         """Facts about the session, by the names of `Head`'s fields. Empty ones tell nothing.
 
-        The first word on session, project, branch, title and parent counts; the last on model
-        and version.
+        The last word on model and version counts, the first on all else.
         """
         for name, value in facts.items():
             known = self._facts[name]
@@ -469,12 +468,12 @@ def _finished_steps(steps: "list[Step | _OpenCall]") -> Iterator[Step]:
 
 
 _FACTS = (
-    "host", "session", "version", "model", "project", "branch", "title", "parent",
-    "copied_from", "source", "verdict", "handed",
+    "host", "session", "version", "model", "project", "repository", "branch", "title",
+    "parent", "copied_from", "source", "verdict", "handed",
 )  # fmt: skip
 
 
-READERS = 4
+READERS = 5
 """Raised when readers tell of the same records what they did not before: all is read anew then."""
 
 

@@ -59,7 +59,7 @@ class CopiedTurns:
         turns = list(turns)
         own = [(turn.number, turn_key(head.host, turn)) for turn in turns]
         first = own[0][1] if own else None
-        found = set(self._of_origin(head, turns))
+        found = set(of_origin(self._store, head, turns))
         for name in self._alike.get(first, ()) if first else ():
             if name == head.id:
                 break
@@ -70,17 +70,18 @@ class CopiedTurns:
                 found.add(number)
         return frozenset(found)
 
-    def _of_origin(self, head: Head, turns: list[Turn]) -> Iterator[int]:
-        """The turns that stand in the session that the file says it was copied from: by their
-        words, as a copy has times of its own, and of the last turn perhaps only the beginning."""
-        name = f"{head.host}:{head.copied_from}"
-        if not head.copied_from or not self._store.has(name):
+
+def of_origin(store: Store, head: Head, turns: list[Turn]) -> Iterator[int]:
+    """The turns that stand in the session that the file says it was copied from: by their words, as
+    a copy has times of its own, and of the last turn perhaps only the beginning."""
+    name = f"{head.host}:{head.copied_from}"
+    if not head.copied_from or not store.has(name):
+        return
+    for turn, other in zip(turns, store.turns(name), strict=False):
+        own = _words(turn)
+        if not own or _words(other)[: len(own)] != own:
             return
-        for turn, other in zip(turns, self._store.turns(name), strict=False):
-            own = _words(turn)
-            if not own or _words(other)[: len(own)] != own:
-                return
-            yield turn.number
+        yield turn.number
 
 
 def _words(turn: Turn) -> list[object]:
@@ -101,8 +102,19 @@ def turn_key(host: str, turn: Turn | _Beginning) -> bytes | None:
     if not ids and (turn.started is None or not turn.steps):
         return None
     known_by = ids or [turn.started.isoformat() if turn.started else "", *named]
-    said = msgspec.json.encode([host, turn.prompt, known_by])
-    return hashlib.blake2b(said, digest_size=12).digest()
+    return _digest([host, turn.prompt, known_by])
+
+
+def turn_keys(host: str, turn: Turn) -> frozenset[bytes]:
+    """What a turn is known again by also where one of the two breaks off sooner: by its prompt and
+    the moment, beside its key."""
+    moment = [_digest([host, turn.prompt, turn.started])] if turn.prompt and turn.started else []
+    key = turn_key(host, turn)
+    return frozenset([*moment, key] if key else moment)
+
+
+def _digest(said: list[object]) -> bytes:
+    return hashlib.blake2b(msgspec.json.encode(said), digest_size=12).digest()
 
 
 def _beginnings(connection: sqlite3.Connection, head: Head | None) -> list[tuple[str, bytes]]:

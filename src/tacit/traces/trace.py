@@ -209,6 +209,8 @@ class Head(msgspec.Struct, frozen=True):
     model: str = ""
     project: str = ""
     """The folder in which the session began."""
+    repository: str = ""
+    """Host and path of the repository that the folder is a checkout of, where its file says so."""
     branch: str = ""
     title: str = ""
     parent: str = ""

@@ -59,6 +59,15 @@ def string(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+_REMOTE = re.compile(r"(?:\w+://)?(?:[^@/]*@)?([^:/.][^:/]*)(?::\d+(?=/))?[:/]+([^:/].*)")
+
+
+def repository(value: Any) -> str:
+    """Host and path of a remote repository, however it is written; without a name or password."""
+    remote = _REMOTE.fullmatch(string(value).strip().rstrip("/").removesuffix(".git"))
+    return f"{remote[1]}/{remote[2]}".casefold() if remote else ""
+
+
 def mapping(value: Any) -> dict[str, Any]:
     """`value` when it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}

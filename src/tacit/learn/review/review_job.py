@@ -42,7 +42,7 @@ from tacit.learn.background.broker import (
 )
 from tacit.learn.background.staging import LandedChange, Staging, land_changes, landed_before
 from tacit.learn.background.task import Call, RunReport
-from tacit.learn.counted_session import counted_sessions
+from tacit.learn.counted_session import counted_sessions, subject_keys
 from tacit.learn.demands import Finding
 from tacit.learn.digest import Digest, digest, pages
 from tacit.learn.drafts import draft_sessions
@@ -552,7 +552,8 @@ def run_review(job: Job) -> JobResult:
 
 def related_findings(store: Store, stored: Stored) -> tuple[Finding, ...]:
     """What counting over the project's latest sessions gives that this one is part of."""
-    others = [s for s in store.sessions(limit=200) if s.head.project == stored.head.project]
+    subjects = subject_keys(stored.head)
+    others = [s for s in store.sessions(limit=200) if subject_keys(s.head) & subjects]
     chosen = {s.id: s for s in [stored, *others[:_RELATED]]}
     found = count_findings(counted_sessions(store, chosen))
     return tuple(f for f in found if stored.id in f.sessions and len(f.sessions) > 1)

@@ -240,11 +240,13 @@ class Codex(JsonlHost):
         session = values.string(payload.get("id"))
         if into.state.setdefault("session", session) != session:
             return  # another's, copied with its history
+        git = values.mapping(payload.get("git"))
         into.about(
             session=session,
             version=values.string(payload.get("cli_version")),
             project=values.string(payload.get("cwd")),
-            branch=values.string(values.mapping(payload.get("git")).get("branch")),
+            repository=values.repository(git.get("repository_url")),
+            branch=values.string(git.get("branch")),
             parent=_parent(payload),
             copied_from=values.string(payload.get("forked_from_id")),
         )
