@@ -40,6 +40,7 @@ FRESH = (
     "sixth-b",
     "seventh",
     "eighth",
+    "ninth",
 )
 BEGIN, END = "<!-- rates -->", "<!-- /rates -->"
 Turns = list[list[str | Step]]

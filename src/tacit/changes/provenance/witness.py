@@ -127,7 +127,7 @@ to that, whatever it is about."""
 SUPPORTED, SUPPORTED_STATEMENT = 0.25, 0.13
 """The part of a phrase of which something must have been said or done in the session for it to have
 to do with that, where no output orders anything: where it directs, and where it only states."""
-ENOUGH, ENOUGH_FOREIGN, ORDERED, SEEN = 0.25, 0.05, 2 / 3, 1 / 3
+ENOUGH, ENOUGH_FOREIGN, ORDERED, SEEN = 0.28, 0.05, 2 / 3, 1 / 3
 """The same where an output has orders, and how much of what an order has is taken from it, and of
 what other output has is added."""
 MANY = 4
