@@ -90,12 +90,12 @@ class _Parts(SourceFileLoader):
     def _part(self, module: ModuleType, name: str) -> Any:
         if self._taken is None:
             self._taken = self._read_names()
-        from importlib.metadata import version as version_of
-
         source, own = self._taken.get(name, (".", name))
         value: Any
         try:
             if name == "__version__" and module.__name__ in _VERSIONS:
+                from importlib.metadata import version as version_of
+
                 value = version_of(_VERSIONS[module.__name__])
             elif source.strip("."):
                 value = getattr(importlib.import_module(source, module.__name__), own)

@@ -175,29 +175,32 @@ def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool)
         for form in run.instead:
             followed.setdefault(form, set()).add(run.session)
     instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
-    instead = [one for one in instead if one[1] >= FEWEST] or instead[:FEWEST]
-    if standing:  # what differs from one session to the next mended nothing that lasts
-        instead = [one for one in instead if one[1] >= FEWEST]
+    often = [one for one in instead if one[1] >= FEWEST]
+    if often or standing:  # what differs from one session to the next mends nothing that lasts
+        instead = often
     form = Counter(run.form for run in own).most_common(1)[0][0]
     absent = absent_program(own[0].error) == program and program in form.split()
     form = program if absent else form  # what it is told to do is no part of that
     error = Counter(run.error for run in own).most_common(1)[0][0]
     sessions = tuple(dict.fromkeys(run.session for run in own))
     return Trouble(
-        program, clean(form), clean(error), len(own), tried, sessions, tuple(instead[:3]), standing
+        program,
+        clean(form),
+        clean(error),
+        len(own),
+        tried,
+        sessions,
+        tuple(instead[: 3 if often else FEWEST]),
+        standing,
     )
 
 
 def _program(purpose: str) -> str:
     """What fails, without what it was told to do: `x npm run a` and `x npm run b` are one."""
     words = purpose.split() or [purpose]
-    return (
-        " ".join(words[:2])
-        if len(words) > 2
-        else words[0]
-        if work_class(purpose) is None
-        else purpose
-    )
+    if len(words) > 2:
+        return " ".join(words[:2])
+    return purpose if work_class(purpose) else words[0]
 
 
 def _signature(error: str) -> str:
