@@ -418,6 +418,13 @@ def is_english(text: str) -> bool:
     return not found or "en" in found
 
 
+ATTRIBUTION = re.compile(
+    r"\b(?:the |its |their )?(?:user|owner|maintainer)s? (?:does not |did not |has |had )?"
+    r"(?:want|ask|wish|said|says|insist|prefer|request|like|agree|decid|expect)\w*\b"
+    r"|\bas (?:asked|agreed|requested|wished)\b",
+    re.IGNORECASE,
+)
+"""Words that say whose wish something is; they are about nothing."""
 ADDRESS = re.compile(
     r"\bhttps?://[^\s`'\"<>)\]]+|\b[\w.+-]+@(?:[\w-]+\.)+[a-z]{2,}\b"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?\b"

@@ -31,6 +31,7 @@ from tacit.changes.provenance.consequences import (
 from tacit.changes.provenance.deeds import Body, Match, Said, Sources
 from tacit.changes.provenance.phrases import (
     ADDRESS,
+    ATTRIBUTION,
     Phrase,
     acting_tokens,
     content_stems,
@@ -160,6 +161,7 @@ class Witness:
         self._left_out = sources.left_out
         self._handed = sources.handed
         self._known: set[str] = set()
+        self._things: dict[Body, frozenset[str]] = {}
 
     @property
     def generation(self) -> int:
@@ -267,8 +269,8 @@ class Witness:
         what is nearer to an order in an output."""
         if phrase.names or phrase.code:
             return
-        told = content_stems(_ATTRIBUTION.sub(" ", phrase.prose))
-        number = len(content_stems(_NUMBERED.sub(" ", _ATTRIBUTION.sub(" ", phrase.without_code))))
+        told = content_stems(ATTRIBUTION.sub(" ", phrase.prose))
+        number = len(content_stems(_NUMBERED.sub(" ", ATTRIBUTION.sub(" ", phrase.without_code))))
         if number < LEAST_WORDS or weight(told) < LEAST_HINTED or _only_looks(phrase):
             return
         if self._left_out or len(self._sentences) == _MOST_SENTENCES:
@@ -293,7 +295,7 @@ class Witness:
         support = self._part_known(told) - ORDERED * self._strangers.best(told).share
         spoken = languages(phrase.without_code, 2)
         compared = not spoken or bool(spoken & (self._mainly | {"en"}))
-        enough = ENOUGH if compared or self._is_about(phrase, self._orders) else ENOUGH_FOREIGN
+        enough = ENOUGH if compared or self._is_about(phrase, self._strangers) else ENOUGH_FOREIGN
         if support >= enough or self._observes(phrase):
             return False
         seen = (w for w in told if w in self._elsewhere and w not in self._done.vocabulary)
@@ -307,7 +309,7 @@ class Witness:
         new = tuple(word for word in told if word not in self._done.vocabulary)
         if weight(self._told.best(new, _WHOLE_SENTENCE).found) >= 1.0:
             return True
-        return self._is_about(phrase, "\n".join(text for _, text in self._told.texts))
+        return self._is_about(phrase, self._told)
 
     def _part_known(self, told: Sequence[str]) -> float:
         """The part of these words, by weight, that was said or stands in what was done."""
@@ -327,12 +329,15 @@ class Witness:
             return False
         if not all(self._done.holds(name) or self._printed.holds(name) for name in named):
             return False
-        return not self._is_about(phrase, self._orders)
+        return not self._is_about(phrase, self._strangers)
 
-    def _is_about(self, phrase: Phrase, orders: str) -> bool:
+    def _is_about(self, phrase: Phrase, orders: Body) -> bool:
         """Whether it is about something that orders are about, and the user did not speak of."""
-        about = touched(phrase.prose) - self._touched
-        return bool(about) and bool(about & touched(orders))  # orders may be long
+        if not (about := touched(phrase.prose) - self._touched):
+            return False
+        if orders not in self._things:  # they may be long
+            self._things[orders] = touched("\n".join(text for _, text in orders.texts))
+        return bool(about & self._things[orders])
 
     @cached_property
     def _sentences(self) -> list[Said]:
@@ -499,13 +504,16 @@ class Witness:
         done, or is about the same; what is in another language than that may be anything."""
         if not self._requests.texts or phrase.says_when or self._is_own(phrase):
             return False
-        near = "\n".join(text for _, text in self._requests.texts)
         spoken = languages(phrase.without_code, 2)
-        if spoken and not spoken & languages(near):
+        if spoken and not spoken & self._requested_in:
             return True
         new = [word for word in distinct_stems(phrase.prose) if word not in self._done.vocabulary]
         shared = weight(self._requests.best(new, _WHOLE_SENTENCE).found)
-        return shared >= HALF_A_WORD or self._is_about(phrase, near)
+        return shared >= HALF_A_WORD or self._is_about(phrase, self._requests)
+
+    @cached_property
+    def _requested_in(self) -> set[str]:
+        return languages("\n".join(text for _, text in self._requests.texts))
 
     def _is_own(self, phrase: Phrase) -> bool:
         """Whether the user said it, or it was done, or it says next to nothing."""
@@ -524,13 +532,6 @@ where something of the same kind was done."""
 _LOOK = "a person looks at what was learned from it"
 _NAMED = re.compile(r"[\w~-]*[./@][\w./@~:-]*\w|--[\w-]+")
 """Files, hosts and options, as a line names them."""
-_ATTRIBUTION = re.compile(
-    r"\b(?:the |its |their )?(?:user|owner|maintainer)s? (?:does not |did not |has |had )?"
-    r"(?:want|ask|wish|said|says|insist|prefer|request|like|agree|decid|expect)\w*\b"
-    r"|\bas (?:asked|agreed|requested|wished)\b",
-    re.IGNORECASE,
-)
-"""Words that say whose wish something is; they are about nothing."""
 _LATIN = "\u024f"
 _TOKEN = re.compile(r"[A-Za-z0-9](?:[\w./:@#*%+-]*[A-Za-z0-9])?", re.ASCII)
 _NAME_SIGN = re.compile(r"[^A-Za-z]|[A-Za-z][A-Z]")
