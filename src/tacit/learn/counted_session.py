@@ -28,7 +28,7 @@ from tacit.traces import (
     session_rows,
     wishes,
 )
-from tacit.traces.requests import Request
+from tacit.traces.requests import Request, Said
 from tacit.traces.store import Store
 from tacit.traces.trace import Head, Trace
 from tacit.traces.wishes import Wish
@@ -46,8 +46,8 @@ class CountedSession(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the user said anything in it."""
     wishes: tuple[Wish, ...]
     requests: tuple[Request, ...]
-    asked: tuple[tuple[int, str, frozenset[str]], ...]
-    """The short sentences that ask for something: turn, sentence, telling words."""
+    said: tuple[Said, ...]
+    """What the user typed, sentence by sentence, but for long ones."""
     runs: tuple[CountedRun, ...]
     """What it ran, in order."""
     done: tuple[Done, ...]
@@ -73,7 +73,7 @@ def count_session(trace: Trace, copied: frozenset[int] = frozenset()) -> Counted
         bool(trace.user_words),
         tuple(wishes.wishes(trace)),
         tuple(requests.requests(trace)),
-        tuple(requests.asked(trace)),
+        tuple(requests.said(trace)),
         counted_runs(trace, lasting_runs(trace, by_call)),
         tuple(done for call, runs in by_call for done in done_by(call, runs, trace.project)),
         changes_of(trace),

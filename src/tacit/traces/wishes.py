@@ -61,18 +61,20 @@ _DELEGATED = late_pattern(
 )
 
 
+# Signs of a prompt that a program made: a hidden comment, the text of a skill.
+_MADE_UP = late_pattern(r"<!--|^Base directory for this skill:", re.MULTILINE)
 _ATTACHED = late_pattern(r"<context\s+ref=[^>]*>.*?(?:</context>|\Z)", re.DOTALL)
 """What a host put beside the words: the contents of a file."""
 
 
 def typed(trace: Trace) -> Iterator[Typed]:
-    """What the user typed, in order; a prompt with a hidden comment was made by a program."""
+    """What the user typed, in order, without prompts that a program made."""
     worked = False
     for turn in trace.turns:
         if _DELEGATED.search(turn.prompt):
             return  # from here on it is another agent that speaks
         prompt = _ATTACHED.sub("", turn.prompt)
-        if prompt and len(prompt) <= MOST_TYPED and "<!--" not in prompt:
+        if prompt and len(prompt) <= MOST_TYPED and not _MADE_UP.search(prompt):
             yield Typed(turn.number, prompt, worked)
         for call in turn.calls:
             if reply := _own_words(call):
