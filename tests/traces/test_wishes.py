@@ -5,7 +5,7 @@ import pytest
 
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.trace import REFUSED
-from tacit.traces.wishes import sentences, subject_words, wishes
+from tacit.traces.wishes import wishes
 
 WORK = ["Do it", ran("ls")]
 
@@ -126,12 +126,6 @@ def test_what_was_typed_in_refusing_is_the_users_word() -> None:
     assert not wishes(made(["go", printed]))
 
 
-def test_pasted_lines_are_not_the_users() -> None:
-    """Code, logs and shell lines are left out, and all that follows a paste."""
-    text = "Look at this\n```\nnever run this\n```\nplease\n❯ npm test\nalways says no"
-    assert list(sentences(text)) == ["Look at this", "please"]
-
-
 def test_a_correction_that_names_a_program_lasts() -> None:
     """Which program serves is no matter of the moment; other words are."""
     work = ["Add the library", ran("npm install left-pad")]
@@ -238,15 +232,3 @@ def test_what_a_host_attaches_does_not_make_a_prompt_long() -> None:
     attached = f'<context ref="file:///p/NOTES.md">\n{"never do that. " * 90}</context>'
     (wish,) = wishes(made([prompt + attached]))
     assert wish.text == "@NOTES.md is from now on sorted by date."
-
-
-def test_words_of_a_subject_without_spaces() -> None:
-    """Grammar is none: what is left are names, katakana, Chinese pairs and Korean stems."""
-    assert subject_words("ログはJSONではなくて、テキストで保存する") == [
-        "ログ",
-        "json",
-        "テキスト",
-        "保存",
-    ]
-    assert subject_words("테스트를 항상 실행해줘") == ["테스", "항상", "실행"]
-    assert subject_words("Keep the names short") == ["keep", "nam", "short"]

@@ -26,6 +26,7 @@ from tacit.traces import (
     redaction,
     requests,
     session_rows,
+    typed_words,
     wishes,
 )
 from tacit.traces.requests import Request, Said
@@ -179,7 +180,8 @@ def _under_one_folder(sessions: list[CountedSession], keys: dict[str, str]) -> l
 
 
 _COUNTING = (
-    habits, rates, command_purposes, copied_turns, observations, outcomes, requests, wishes
+    habits, rates, command_purposes, copied_turns, observations, outcomes, requests,
+    typed_words, wishes,
 )  # fmt: skip
 
 

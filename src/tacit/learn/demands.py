@@ -20,15 +20,8 @@ from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST, CountedRun
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
-from tacit.traces.wishes import (
-    NOT,
-    WIDE,
-    WIDE_WORDS,
-    Wish,
-    content_words,
-    subject_words,
-    telling_words,
-)
+from tacit.traces.typed_words import WIDE, WIDE_WORDS, content_words, subject_words, telling_words
+from tacit.traces.wishes import NOT, Wish
 
 
 class Quote(msgspec.Struct, frozen=True):

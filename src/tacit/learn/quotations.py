@@ -19,7 +19,8 @@ from tacit.learn.demands import (
     WishFinding,
     naming_words,
 )
-from tacit.traces.wishes import content_words, is_lasting, sentences, subject_words
+from tacit.traces.typed_words import content_words, sentences, subject_words
+from tacit.traces.wishes import is_lasting
 
 HOME = "home"
 """Where somebody works who has no project."""

@@ -12,7 +12,8 @@ import msgspec
 
 from tacit.base.patterns import late_pattern
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import NOT, WORDS, sentences, subject_words, telling_words, typed
+from tacit.traces.typed_words import WORDS, sentences, subject_words, telling_words, typed
+from tacit.traces.wishes import NOT
 
 
 class Request(msgspec.Struct, frozen=True):
