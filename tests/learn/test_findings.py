@@ -271,7 +271,7 @@ def test_what_is_asked_for_again_and_again() -> None:
 def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> None:
     """In other words each time; words of the project's own files are what is built."""
     said = (
-        "there are new comments from the reviewbot on the branch",
+        "fix the new comments from the reviewbot on the branch",
         "please answer what reviewbot wrote in its comments",
         "reviewbot left comments again, look whether they are valid",
         "go through the comments of reviewbot",

@@ -342,10 +342,12 @@ def _stages(project: str, traces: list[CountedSession]) -> Iterator[StagesFindin
     spoken = sum(1 for trace in traces if trace.spoken)
     enough = max(FEWEST if spoken < _RARE // 2 else _LEAST_ACTS, spoken // _RARE)
     chain = _chain(orders, enough)
-    if len(chain) < _FEWEST_STEPS or _ACTS.issuperset(verb for verb, _ in chain):
+    if len(chain) < _FEWEST_STEPS or _EVERYBODYS.issuperset(verb for verb, _ in chain):
         return
     begins = Counter(order[0] for order in orders if order and set(order) & set(chain))
     chain[:0] = [key for key, seen in begins.items() if key[0] == "look" and seen >= enough]
+    if _asked_as_one([quotes[key] for key in chain]):
+        return
     shown = [
         trace for trace, order in zip(traces, orders, strict=True)
         if len(set(chain) & set(order)) >= _FEWEST_STEPS
@@ -358,7 +360,14 @@ def _stages(project: str, traces: list[CountedSession]) -> Iterator[StagesFindin
     )
 
 
+def _asked_as_one(steps: list[list[Quote]]) -> bool:
+    """Whether all steps are asked for in the same sentences: then it is one request."""
+    typed = [{quote.text.casefold() for quote in step} for step in steps]
+    return len(set.intersection(*typed)) * 2 >= min(map(len, typed))
+
+
 _FEWEST_STEPS = 2
+_EVERYBODYS = {*_ACTS, "create"}
 _STEPS = {
     ("look", "discussion"), ("look", "issue"), ("look", "CI"), ("look", "PR"), ("open-pr", ""),
     ("reply", "discussion"), ("reply", "issue"), ("reply", "feedback"), ("address", "feedback"),

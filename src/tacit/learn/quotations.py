@@ -88,12 +88,9 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
             )
             return f"{where}-see-{thing}", says, f"the user pointed to {thing}"
         case RequestFinding(verb=verb, thing=thing, of=of):
-            return (
-                f"{where}-{verb}-{thing}".strip("-"),
-                _request_line(finding, where),
-                f"the user asked to {verb} {thing}".strip()
-                + f" in {len(finding.sessions)} of {of}",
-            )
+            asked = f"asked to {verb} {thing}" if verb != "forgotten" else f"had to ask for {thing}"
+            reason = f"the user {asked.strip()} in {len(finding.sessions)} of {of}"
+            return f"{where}-{verb}-{thing}".strip("-"), _request_line(finding, where), reason
 
 
 def _in_common(quotes: Sequence[Quote]) -> list[str]:

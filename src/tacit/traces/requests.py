@@ -118,11 +118,15 @@ _APPROVAL = late_pattern(
 )
 
 
-# A question without its mark, or what somebody thinks: no request.
+# A question without its mark, what somebody thinks, or how things are: no request.
 _TALKS = late_pattern(
-    r"\W*(?:(?:also|and|ok|okay|so|but|hmm+|well|yes|no)\W+)*(?:what|why|how|who|where|which|whether"
-    r"|is|are|was|were|(?:do|have)(?=\s+(?:you|we|they|i|the|these|those)\b)|does|did|has|should|i\s+(?:see|saw|thought|guess|wonder))\b",
-    re.IGNORECASE,
+    r"""\W*(?:(?:also|and|ok|okay|so|but|hmm+|well|yes|no)\W+)*
+    (?:(?:what|why|how|who|where|which|whether|is|are|was|were|does|did|has|should
+    |i\s+(?:see|saw|thought|guess|wonder)|(?:do|have)(?=\s+(?:you|we|they|i|the|these|those)\b))\b
+    |(?:it|this|that|there|they|he|she|i|we)(?:['’](?:m|s|re|ve)\b
+    |\s+(?:am|are|is|was|were|got|had|has|have)\b)
+    |the(?:\s+[\w-]+){1,5}?\s+(?:is|are|was|were|has|have|had)\b)""",
+    re.IGNORECASE | re.VERBOSE,
 )
 
 
