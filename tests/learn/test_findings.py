@@ -395,6 +395,27 @@ def test_an_act_that_the_user_has_to_ask_after_is_done_unasked() -> None:
     assert of_kind(count_findings(spoken(*feared)), RequestFinding) == []
 
 
+def test_the_later_word_comes_first() -> None:
+    said = (
+        "From now on write release notes in German for all users.",
+        "From now on write release notes in English for all users.",
+    )
+    (wish,) = of_kind(count_findings(spoken(*said)), WishFinding)
+    assert wish.quotes[0].text == said[1]
+
+
+def test_a_refusal_is_told_with_its_command_and_a_place_as_such() -> None:
+    traces = [
+        made(["Go", refused("python a.py check", "use uv run")], session="a", project="/p/app"),
+        made(["Go", refused("pytest -q", "prepend uv run")], session="b", project="/p/app"),
+    ]
+    (wish,) = of_kind(count_findings(traces), WishFinding)
+    assert len(wish.sessions) == 2
+    assert "of `pytest -q`" in draft(wish).text
+    (place,) = of_kind(count_findings(spoken("the samples are kept in ~/samples/a")), WishFinding)
+    assert "What the user says of app" in draft(place).text
+
+
 def test_corrections_made_once_are_gathered() -> None:
     """What was put right once, and does not say that it lasts, is one draft a project, and none
     if alone."""
@@ -739,7 +760,7 @@ def test_the_real_sessions(home: Path, store: Store, tmp_path: Path) -> None:
     (trouble,) = checks.troubles
     assert (trouble.form, trouble.error) == ("python3 build.py", "KeyError: 'VERSION'")
     (wish,) = of_kind(found, WishFinding)
-    assert wish.quotes[0].text.startswith("No, do not invent a vers")
+    assert wish.quotes[0].text.startswith("do not invent a vers")
     assert len(wish.sessions) == 8
 
 

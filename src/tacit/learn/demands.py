@@ -30,6 +30,8 @@ class Quote(msgspec.Struct, frozen=True):
     text: str
     session: str
     turn: int
+    to: str = ""
+    """The command that was refused with it."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +99,7 @@ def wish_findings(
     by_word: dict[str, set[int]] = {}
     for trace in traces:
         for wish in trace.wishes if trace.project else ():
-            quote = Quote(clean(wish.text), trace.id, wish.turn)
+            quote = Quote(clean(wish.text), trace.id, wish.turn, clean(wish.to))
             if quote.text.casefold() in told:
                 continue
             words = [*_content(quote.text), f"“{quote.text.casefold()}”"]
@@ -111,7 +113,9 @@ def wish_findings(
     order = {"rule": 0, "correction": 1, "manner": 2, "product": 3}
     remarks: dict[str, list[Quote]] = {}
     for group in groups:
-        group.sort(key=lambda one: order[one[1].strength])
+        heard = {name: at for at, name in enumerate(_sessions(quote for quote, _, _ in group))}
+        # The later word wins, over sessions.
+        group.sort(key=lambda one: (order[one[1].strength], -heard[one[0].session]))
         quotes = tuple(quote for quote, _, _ in group)
         projects = {project for _, _, project in group}
         project = projects.pop() if len(projects) == 1 else ""
@@ -130,8 +134,8 @@ def _alike(one: Quote, other: Quote) -> bool:
         return True
     a, b = _content(one.text), _content(other.text)
     shared = len(a & b)
-    if len(min(a, b, key=len)) < _SHARED and not one.text.isascii():  # few words say much
-        return shared == min(len(a), len(b)) > 0
+    if len(min(a, b, key=len)) < _SHARED:  # few words say much
+        return shared == min(len(a), len(b)) > (0 if not one.text.isascii() else 1)
     enough = _SHARED - (one.session == other.session)  # what is said next is often about the same
     enough -= (one.session, one.turn) == (other.session, other.turn)
     return shared >= enough and shared >= _ALIKE * min(len(a), len(b)) * (enough / _SHARED)

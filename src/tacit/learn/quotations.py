@@ -20,7 +20,7 @@ from tacit.learn.demands import (
     naming_words,
 )
 from tacit.traces.typed_words import content_words, sentences, subject_words
-from tacit.traces.wishes import is_lasting
+from tacit.traces.wishes import is_lasting, tells_where
 
 HOME = "home"
 """Where somebody works who has no project."""
@@ -54,8 +54,11 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
             plain = [naming_words(sentence) for sentence in told]
             name = "-".join(next((w for w in plain if len(w) >= _NAMING), plain[-1])[:4])
             place = f" in {where}" if finding.project and where != HOME else ""
+            name = name if "-" in name else f"{where}-{name}-wish"
             says = f"How the user wants it{place}: {_quote(quotes[0], 340)}"
-            return name or "wish", says, "the user said how it is to be done"
+            if tells_where(quotes[0].text):
+                says = f"What the user says of {where}: {_quote(quotes[0], 340)}"
+            return name, says, "the user said how it is to be done"
         case RemarksFinding():
             said = "; ".join(_quote(quote, 130) for quote in quotes[:2])
             says = (
@@ -225,4 +228,5 @@ _ADDRESS = re.compile(r"(?:\[[^\]]*\]\()?https?://[^\s)]*?((?:/[^\s/)]+){1,2})/?
 def _quote(quote: Quote, most: int = 300) -> str:
     """What was typed, on one line; of long addresses the end."""
     text = shorten(_ADDRESS.sub(r"…\1", one_line(quote.text)), most)
-    return f'"{text}"' if '"' not in text else f"“{text}”"
+    said = f'"{text}"' if '"' not in text else f"“{text}”"
+    return f"{said}, of `{shorten(one_line(quote.to), 60)}`" if quote.to else said

@@ -13,10 +13,12 @@ import msgspec
 
 from tacit.base.display import one_line
 from tacit.base.patterns import late_pattern
+from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import REFUSED, ToolCall, Trace
 
-MOST_TYPED = 800
-"""A longer prompt was pasted or made by a program; rules are not looked for in it."""
+MOST_TYPED, _MOST_DICTATED = 800, 1500
+"""A longer prompt was pasted or made by a program, unless it is one paragraph: then it was
+dictated; what is longer than that is nobody's."""
 _WORK = ("shell", "write", "edit")
 
 
@@ -29,6 +31,8 @@ class Typed(msgspec.Struct, frozen=True):
     """Whether work had been done before."""
     refuses: bool = False
     """Whether it was typed in refusing a piece of work: a command, an edit."""
+    refused: str = ""
+    """The command that was refused."""
 
 
 _DELEGATED = late_pattern(
@@ -51,12 +55,15 @@ def typed(trace: Trace) -> Iterator[Typed]:
         if _DELEGATED.search(turn.prompt):
             return  # from here on it is another agent that speaks
         prompt = _ATTACHED.sub("", turn.prompt)
-        if prompt and len(prompt) <= MOST_TYPED and not _MADE_UP.search(prompt):
+        paragraph = "\n" not in prompt.strip() and not WIDE.search(prompt)
+        most = _MOST_DICTATED if paragraph else MOST_TYPED
+        if prompt and len(prompt) <= most and not _MADE_UP.search(prompt):
             yield Typed(turn.number, prompt, worked)
         for call in turn.calls:
             if reply := _own_words(call):
                 refuses = call.error == REFUSED and call.kind in _WORK
-                yield Typed(turn.number, reply, True, refuses)
+                refused = command_of(call) if refuses and call.kind == "shell" else ""
+                yield Typed(turn.number, reply, True, refuses, refused)
         worked = worked or bool(turn.steps)
 
 
@@ -154,7 +161,7 @@ _REFERENCE = late_pattern(r"(?<!\S)@\S*:\d+(?:-\d+)?")
 _LINKED = late_pattern(r"\[(@?[^\]\n]+)\]\(file:[^)\n]*\)\s*")
 """A file that the user named, as a host writes it."""
 _BREAK = late_pattern(
-    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|\n+|;\s+"
+    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|(?<=\?)\s+|\n+|;\s+"
 )
 
 

@@ -8,6 +8,7 @@ in a few words is `requests.py`'s.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -19,6 +20,7 @@ from tacit.traces.trace import Trace
 from tacit.traces.typed_words import (
     MOST_TYPED,
     WIDE,
+    Typed,
     content_words,
     sentences,
     subject_words,
@@ -44,6 +46,8 @@ class Wish(msgspec.Struct, frozen=True):
     text: str
     """The sentence, with as much before it as it needs to be understood."""
     strength: Strength
+    to: str = ""
+    """The command that was refused with it, where it does not say all by itself."""
 
 
 # Where a command may begin.
@@ -71,6 +75,15 @@ _RULE = late_pattern(
     | \bfrom\s+now\s+on\b | \bgoing\s+forward\b
     | \b(?:overall|in\s+general|generally),?\s+(?:(?:we|you|agents?)\s+(?:should|must)|{NOT}\s)
     | \bwe\s+only\s+(?:accept|allow|deploy|ship|support|target|test)\b
+    | ^\W*(?!(?:the|this|that|these|those|it|they|my|your|his|her|its)\b)(?:[a-z-]+\s+){{0,3}}
+      [a-z-]+s\s+(?:are|do|go|get)\s+(?:never|always)\s+\w+
+    | \bi\s+(?:don['’]?t|do\s+not)\s+want\s+`[^`]+` | \bit\s+is\s+not\s+allowed\s+to\s+\w+
+    | ^\W*`[^`]{{3,60}}`\s+(?:if|when|whenever)\s+you\s+(?:need|want|have)\b
+    | ^\W*(?:if|when|whenever)\s+you\s+(?:need|want)\b[^.?!]*,\s*(?:use|run|call|ssh)\b
+    | \byou\s+(?:should(?:n['’]?t)?\s+have|were(?:n['’]?t)?\s+supposed\s+to)\s+\w{{3,}}\s+\w+
+    | \b(?:commit\s+messages?|(?:pr|pull\s+request)\s+(?:titles?|descriptions?)|branch\s+names?
+    |ticket\s+(?:numbers?|ids?)|changelog\s+entr(?:y|ies)|test\s+names?)\s+
+      (?:should|must|need\s+to|have\s+to|belongs?|go(?:es)?)\b
     | \b(?:we|you)(?:['’]re|\s+are)\s+not\s+supposed\s+to\b
     | \bin\s+(?:ci|dev|prod|staging|(?:development|production)(?:\s+mode)?|dev\s+mode),?\s+
       (?:we|you)\s+(?:should|must|never|always|only)\b
@@ -107,8 +120,18 @@ _RULE = late_pattern(
     |de\s+ahora\s+en\s+adelante)\b
     | \b(?:sempre|prefiro|a\s+partir\s+de\s+agora|toda\s+vez\s+que|d['’]ora\s+in\s+poi
     |ogni\s+volta\s+che|preferisco|usiamo)\b
+    | \b(?:du\s+hättest|hättest\s+du)\b[^.?!]*\b(?:sollen|müssen)\b | \btu\s+aurais\s+dû\b
+    | \b(?:deber[ií]as\s+haber|ten[ií]as\s+que|deveria\s+ter|avresti\s+dovuto|надо\s+было)\b
     | \b(?:всегда|никогда|впредь|отныне|каждый\s+раз|в\s+следующий\s+раз|предпочитаю
     |мы\s+используем)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Where something lies outside of the project, or what it is called: no wish, but as lasting.
+_PLACED = late_pattern(
+    r"""\b(?:is|are|lives?|lies|located|kept|stored|cloned)\s+(?:\w+\s+){0,2}?(?:at|in|under)?\s*
+      [`'"]?(?:~|\.\.)/[\w.][^\s?]* | (?:~|\.\.)/\S+\s+is\s+where\b
+    | \bthe\s+(?:[\w-]+\s+){0,2}(?:binary|branch|command|domain|executable|package|port|repo|tool)
+      \s+(?:name\s+)?(?:is|stays)\s+(?:called\s+|named\s+)?(?=\S*[-./_`'"\d])\S+\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
 _FOR_AGENTS = r"(?i:(?:claude|agents?|gemini|copilot-instructions)[./]md)"
@@ -131,11 +154,12 @@ _LASTS_ABROAD = {
             r"|(?:の|する)たびに|場合に限り|場合のみ|以外は|を除い[てき]|ルール(?:化|にし|とし)"
             r"|基本(?:的に)?は?[^。]*ほしい|(?:場合|とき|時|たら)[^。]*(?:ユーザーに|許可を)"
             r"|(?i:claude|codex|copilot|gemini|クロード|エージェント)[^。]*(?:指摘|指示)(?:を|し)"
+            r"|前に[^。]*(?:したかった|してほしかった)|べきだった"
             rf"|[A-Za-z][^。]*使わないで|[るい]ように[^。]*{_FOR_AGENTS}|{_FOR_AGENTS}[^。]*[るい]ように"
         ),
         late_pattern(
             r"[てで](?:ください|下さい|ほし|欲し|くれ|ね|よ|$|。)|[るい]ように|ないで|こと(?:$|。)|べき"
-            r"|ルール|禁止|[しりえけ]たい(?:$|。|です|と思)|[めべけせろ](?:$|。)|しない(?:$|。)"
+            r"|ルール|禁止|かった(?:$|。|です|のに)|べきだった|[しりえけ]たい(?:$|。|です|と思)|[めべけせろ](?:$|。)|しない(?:$|。)"
         ),
     ),
     "Korean": (
@@ -220,6 +244,30 @@ _AGAINST = late_pattern(
     | \bне\s+(?:используй|надо|делай|запускай|трогай)""",
     re.IGNORECASE | re.VERBOSE,
 )
+# What is forbidden of all such things: with its reason or what to do instead, or of what work is
+# made of. A number or a file is one thing of the moment.
+_FORBIDS = late_pattern(
+    rf"""\b{NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)\s[^.?!]*?(?:\s[-–—]\s|,\s*(?:but|too|use)\b
+    |\b(?:as|because|but|instead|otherwise|since|so\s+that)\s+\w)
+    | \b{NOT}\s+(?:add|commit|include|mention|merge|open|put|push|run|use|write)\s+
+      (?!(?:{_POINTED})\b)[^.?!,]*\b(?:{_OF_WORK}|title)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ONE_THING = late_pattern(r"\b\d+\b|\w\.\w{1,4}\b|[/@]\w|\b(?:here|there)\b", re.IGNORECASE)
+# How a command that was refused is to be run.
+_RUN_SO = late_pattern(
+    rf"^\W*(?:(?:please|no|just)\W+)*(?:use|run|prepend|prefix|call)\s+(?!(?:{_POINTED}|an?|option)\b)"
+    r"[`'\"]?[\w./-]+|\bshould\s+be\s+[`'\"]|\bnutze\s|\bverwende\s|\butilise\s|\busa\s|\buse\s+o\b"
+    r"|を使って|で実行して|(?:请|請)?[用使]用?\s?[`A-Za-z]|[으]?로\s*실행|используй\s",
+    re.IGNORECASE,
+)
+_FIRM = late_pattern(r"\W*(?:please\s+)?(?:never|always)\s", re.IGNORECASE)
+_WITHDRAWS = late_pattern(
+    r"\W*(?:never\s?mind|nvm|scratch\s+that|forget\s+(?:it|that|what\s+i)|on\s+second\s+thoughts?"
+    r"|ignore\s+that|doch\s+nicht|laisse\s+tomber|olvídalo|deixa\s+pra\s+lá|lascia\s+perdere"
+    r"|забудь)\b|^やっぱ|^算了|^아니다",
+    re.IGNORECASE,
+)
 # One thing instead of another: a decision of the moment, unless it is said again.
 _CONTRASTS_ABROAD = late_pattern(r"而不是|じゃな(?:くて|く、)|では?なく|말고")
 # How something is to behave.
@@ -255,6 +303,7 @@ _FOR_ONCE = late_pattern(
     | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
     | \blines?\s+\d | \b(?:above|below|following)\s+(?:list|table|items?|findings?|points?)\b
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | \b[0-9a-f]{7,40}\b | [#]\d+ | \bjust\s+(?:this|now)\b
+    | \b(?:put|save|write|store|dump)\b[^.?!]*\b(?:file|memo|markdown|notes?)\b[^.?!]*\bfuture\b
     | \bmerci\b | \bfürs\s+erste\b
     | [这這]次 | [暂暫][时時] | 先[不别別] | 今回 | 一旦 | とりあえず | まだ | 일단 | 이번 | 지금은
     | \bpor\s+ahora\b | \bpour\s+l['’]instant\b | \bпока\b""",
@@ -267,8 +316,8 @@ _DESCRIBES = late_pattern(
         |never)\b
     | \b(?:never|always)\s+(?:actually|really|worked|works|happens|happened|returns?|gets?|shows?
     |fails?|seems?|appears?|was|is|been|got)\b
-    | \b(?:bug|issue|problem|symptom|expected|actual)\b\s*: | \binvestigate\b | \bwhy\b
-    | \bseems?\b | (?<!not\s)\bsupposed\b
+    | \b(?:bug|issue|problem|symptom|expected|actual)\b\s*(?::|\s+is\s+that\b)
+    | \binvestigate\b | \bwhy\b | \bseems?\b | (?<!not\s)\bsupposed\b
     | \bwhenever\s+(?:i|it|the)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -311,7 +360,7 @@ _GOES_ON = late_pattern(r"(?:also|and|because|but|instead|otherwise|so|that|this
 
 def _says_all(sentence: str, kept: str) -> bool:
     """Whether a rule needs nothing of what was said around it, `kept`."""
-    if _POINTS_AWAY.search(sentence) or _ANSWERS.match(sentence):
+    if _points_away(sentence) or _ANSWERS.match(sentence):
         return False
     if WIDE.search(sentence):
         return len(kept) > _WHOLE // 2 and len(subject_words(sentence)) > _FEW
@@ -327,45 +376,105 @@ _LEADS_OFF = late_pattern(
 
 
 def wishes(trace: Trace) -> list[Wish]:
-    """The lasting wishes of a session, in order, each once."""
+    """The lasting wishes of a session, in order, each once; what is withdrawn next is none."""
     found: dict[str, Wish] = {}
-    before = ""
+    before, latest = "", set[str]()
     programs = _programs(trace)
     for said in typed(trace):
         told = list(sentences(said.text))
+        if _WITHDRAWS.match(said.text):
+            found = {key: wish for key, wish in found.items() if key not in latest}
         answers = said.worked and len(_NUMBERED.findall(said.text)) >= _FEW
-        for at, sentence in enumerate(told if not answers else ()):
-            strength = _strength(sentence, said.worked)
-            if strength is None and said.refuses and _says_why(sentence):
-                strength = "manner"
-            if strength is None:
-                continue
-            named = strength != "manner" and _names_program(sentence, programs)
-            strength = "rule" if named else strength
-            needed = before if not at and _ANSWERS.match(sentence) else ""
-            if at and not _LEADS_OFF.search(told[at - 1]):
-                needed = told[at - 1]
-            kept = " ".join(t for t in told if t == sentence or not _LEADS_OFF.search(t))
-            whole = kept if len(kept) <= _WHOLE else f"{needed} {sentence}"
-            goes_on = at + 1 < len(told) and _GOES_ON.match(told[at + 1])
-            if strength == "rule" and not goes_on and _says_all(sentence, kept):
-                needed, whole = "", sentence
-            if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
-                whole = f"{needed} {whole}"
-            some = (whole.strip(), f"{needed} {sentence}".strip())
-            fits = (t for t in some if not (_FOR_ONCE.search(t) or _UNDOES.search(t)))
-            whole = next(fits, sentence)
-            if _UNDOES.search(whole):
-                continue
-            about = sentence if strength == "rule" else whole
-            if _BUILT.search(about) and not _TO_COME.search(about):
-                strength = "product"
-            wide = bool(WIDE.search(sentence))
-            pointed = whole != sentence and not (wide and whole.startswith(sentence))
-            if _stands_alone(whole, pointed=pointed, few=named or (wide and strength == "rule")):
-                found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
+        own = () if answers else _wishes_in(said, told, before, programs)
+        known = {wish.text.casefold(): wish for wish in own}
+        latest = known.keys() - found.keys()
+        found |= {key: wish for key, wish in known.items() if key in latest}
         before = told[-1] if told else ""
     return list(found.values())
+
+
+def _wishes_in(
+    said: Typed, told: list[str], before: str, programs: frozenset[str]
+) -> Iterator[Wish]:
+    """The wishes in what was typed in one go, after the sentence `before`."""
+    for at, given in enumerate(told):
+        strength, sentence = _strength(given, said.worked), given
+        if strength is None or _UNDOES.search(given) or tells_where(given):
+            sentence = _ruling_part(given, said.worked)
+            strength = "rule" if sentence else strength
+            sentence = sentence or given
+        so = bool(said.refused) and len(given) <= _BRIEF and bool(_RUN_SO.search(given))
+        if strength is None and said.refuses and (so or _says_why(sentence)):
+            strength = "rule" if so else "manner"
+        if strength is None:
+            continue
+        named = strength != "manner" and (so or _names_program(sentence, programs))
+        forbids = strength == "correction" and _FORBIDS.search(sentence)
+        if named or (forbids and not _ONE_THING.search(sentence)):
+            strength = "rule"
+        shown = [*told[:at], sentence, *told[at + 1 :]]
+        whole = sentence if sentence != given else _explained(at, shown, before, strength)
+        if _UNDOES.search(whole):
+            continue
+        about = sentence if strength == "rule" else whole
+        if _BUILT.search(about) and not _TO_COME.search(about):
+            strength = "product"
+        wide = bool(WIDE.search(sentence))
+        pointed = whole != sentence and not (wide and whole.startswith(sentence))
+        few = bool(named or (wide and strength == "rule") or _FIRM.match(sentence))
+        if so or _stands_alone(whole, pointed=pointed, few=few):
+            yield Wish(said.turn, _plain(whole), strength, said.refused if so else "")
+
+
+_FILLS = late_pattern(
+    r"\s*(?:(?:yes|yeah|ok|okay|but|and|also|so|well|sure)\b[,\s]+|no,\s*)+", re.IGNORECASE
+)
+
+
+def _plain(text: str) -> str:
+    """A wish without the words that only join it to what was said before."""
+    left = _FILLS.sub("", text, count=1) if _FILLS.match(text) else text
+    return left if len(left) >= _SHORTEST else text
+
+
+_FAR = 100
+_CLAUSE = late_pattern(r",\s+(?:and\s+|but\s+)?")
+_BRIEF = 60
+
+
+def _ruling_part(sentence: str, worked: bool) -> str:
+    """Of a sentence with a task in it, what comes from its rule on, without what takes away."""
+    parts = _CLAUSE.split(sentence)
+    rules = (at for at, part in enumerate(parts) if _strength(part, worked) == "rule")
+    first = next(rules, len(parts))
+    if first < len(parts) and tells_where(parts[first]):
+        return parts[first]
+    left = (p for p in parts[first:] if not p.endswith("?"))
+    kept = [p for p in left if not (_UNDOES.search(p) or _FOR_ONCE.search(p))]
+    return ", ".join(kept) if len(parts) > 1 else ""
+
+
+def _explained(at: int, told: list[str], before: str, strength: Strength) -> str:
+    """The sentence `at` with as much of what stands around it as it needs."""
+    sentence = told[at]
+    needed = before if not at and _ANSWERS.match(sentence) else ""
+    if at and not _LEADS_OFF.search(told[at - 1]):
+        needed = told[at - 1]
+    kept = " ".join(t for t in told if t == sentence or not _LEADS_OFF.search(t))
+    whole = kept if len(kept) <= _WHOLE else f"{needed} {sentence}"
+    goes_on = at + 1 < len(told) and _GOES_ON.match(told[at + 1])
+    if strength == "rule" and not goes_on and _says_all(sentence, kept):
+        needed, whole = "", sentence
+    if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
+        whole = f"{needed} {whole}"
+    some = (whole.strip(), f"{needed} {sentence}".strip())
+    fits = (t for t in some if not (_FOR_ONCE.search(t) or _UNDOES.search(t)))
+    return next(fits, sentence)
+
+
+def tells_where(text: str) -> bool:
+    """Whether a text says where something is or what it is called, rather than what is wished."""
+    return _PLACED.search(text) is not None
 
 
 def is_lasting(prompt: str) -> bool:
@@ -401,6 +510,8 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
 
 def _asks(sentence: str, worked: bool) -> Strength | None:
     if _POLITE.search(sentence) or _RULE.search(sentence) or _lasts_abroad(sentence):
+        return "rule"
+    if tells_where(sentence):
         return "rule"
     if _LATER.search(sentence) and _TELLS.search(sentence):
         return "rule"
@@ -445,6 +556,9 @@ def _stands_alone(text: str, *, pointed: bool, few: bool = False) -> bool:
 
 
 def _points_away(text: str) -> bool:
-    """Whether a pronoun's meaning does not stand in `text`; before a dash it may."""
+    """Whether a pronoun's meaning does not stand in `text`; before a dash, or far before it, it
+    may."""
     found = _POINTS_AWAY.search(text)
-    return found is not None and not re.search(r"\s[-–—]\s", text[: found.start()])
+    if found is None or (found.start() > _FAR and not WIDE.search(text)):
+        return False
+    return not re.search(r"\s[-–—]\s", text[: found.start()])
