@@ -135,12 +135,25 @@ def test_what_no_one_verb_stands_for(prompt: str, act: str) -> None:
 def test_sentences_by_their_telling_words() -> None:
     """Without commands of the host, lines of files and addresses; a question that asks for
     something asks."""
-    prompt = (
-        "/simplify\nretries = 3\nwhat does retry do?\ncan you check https://x.io/a the retries?"
-    )
+    prompt = "/simplify\nretries = 3\nwhy?\ncan you check https://x.io/a the retries?"
     trace = made(WORK, [prompt])
     assert [(one.words, one.asks) for one in said(trace)] == [
         (("check", "retr"), True),
     ]  # fmt: skip
     (one,) = said(made(WORK, ["do it like ../core and acme/widgets のように"]))
     assert one.outside == ("../core", "acme/widgets")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "guide"),
+    [
+        ("write it according to docs/style.md", "docs/"), ("folge docs gemäß STYLE.md", "STYLE.md"),
+        ("@rules/voice.md を参考に書いて", "rules/"), ("按照 STYLE.md 修改", "STYLE.md"),
+        ("@rules/voice.md 에 맞게 수정해줘", "rules/"), ("go on according to docs/plan.md", ""),
+        ("fix docs/style.md", ""),
+    ],
+)  # fmt: skip
+def test_pages_that_work_is_to_follow(prompt: str, guide: str) -> None:
+    assert [name for one in said(made(WORK, [prompt])) for name in one.outside] == [guide] * bool(
+        guide
+    )

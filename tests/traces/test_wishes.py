@@ -56,7 +56,9 @@ WORK = ["Do it", ran("ls")]
         "The test account's config is at ~/.acme/config.toml",
         "Du hättest die Tests vorher laufen lassen sollen.",
         "Tu aurais dû lancer les tests avant.", "Надо было сначала запустить тесты.",
-        "pushする前にレビューしたかったです。",
+        "pushする前にレビューしたかったです。", "設計ができたタイミングで確認したいです。",
+        "A migration test should touch no more than one table.",
+        "Use the Jira CLI itself.", "use the make targets of our script for releases",
     ],
 )  # fmt: skip
 def test_rules_are_lasting(prompt: str) -> None:
@@ -107,7 +109,8 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "don't do 2 and 3, but fix 4",
         "put the summary into a file for future reference", "is the cache in ~/.cache/acme?",
         "the command is wrong", "The issue is that people do not want to type but to click",
-        "レビューする前に何をしましたか。",
+        "レビューする前に何をしましたか。", "the tests should pass now", "use the first tool here?",
+        "tests should still work",
         "x" * 900 + " always run tests first.",
     ],
 )  # fmt: skip

@@ -313,7 +313,8 @@ def _outside(project: str, traces: list[CountedSession]) -> Iterator[RequestFind
         for said in trace.said:
             quote = Quote(clean(said.text), trace.id, said.turn)
             for name in said.outside:
-                by_name.setdefault(name.rpartition("/")[2].casefold(), []).append((quote, name))
+                last = name.rstrip("/").rpartition("/")[2].casefold()
+                by_name.setdefault(last, []).append((quote, name))
     speaking = sum(1 for trace in traces if trace.spoken)
     for name, pointed in by_name.items():
         quotes = tuple(quote for quote, _ in pointed)
@@ -454,8 +455,7 @@ def _by_other_words(
 
     In two sessions it has to be nearly the same sentence.
     """
-    rules = (wish for trace in traces for wish in trace.wishes if wish.strength == "rule")
-    told |= {wish.text.casefold() for wish in rules}
+    rules = {w.text.casefold() for t in traces for w in t.wishes if w.strength == "rule"}
     paths = {path for trace in traces for path in (*trace.changes.edited, project)}
     own = {word for path in paths for word in content_words(_SPLIT.sub(" ", path))}
     by_word: dict[str, set[str]] = {}
@@ -479,7 +479,8 @@ def _by_other_words(
         quotes = tuple(quote for quote, _ in left)
         mostly = often[pair] >= _HALF * len(by_word[pair[1]])
         sessions = _sessions(quotes)
-        if mostly and (len(sessions) >= enough or _nearly_same(left)):
+        ruled = any(quote.text.casefold() in rules for quote in quotes)  # is kept by itself
+        if mostly and (len(sessions) >= enough or (_nearly_same(left) and not ruled)):
             taken |= {quote.text for quote in quotes}
             parts = tuple(structs.replace(quote, text=_part(quote.text, pair)) for quote in quotes)
             yield RequestFinding(
@@ -503,6 +504,7 @@ def _part(text: str, pair: tuple[str, str]) -> str:
 def _pairs(words: Sequence[str], own: set[str]) -> Iterator[tuple[str, str]]:
     """The words for what work is made of in a sentence, each with those near it that say how."""
     found: set[tuple[str, str]] = set()
+    words = [_SAME_THING.get(word, word) for word in words]
     for at, word in enumerate(words):
         if word in _WORK:
             near = words[max(0, at - _NEAR) : at + _NEAR + 1]
@@ -511,6 +513,7 @@ def _pairs(words: Sequence[str], own: set[str]) -> Iterator[tuple[str, str]]:
 
 
 _SAME = 0.6
+_SAME_THING = {"reviewer": "review", "subagent": "agent", "prs": "pr", "pytest": "test"}
 
 
 def _nearly_same(said: Sequence[tuple[Quote, frozenset[str]]]) -> bool:

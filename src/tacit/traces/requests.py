@@ -36,7 +36,7 @@ class Said(msgspec.Struct, frozen=True):
     asks: bool
     """Whether it asks for something, rather than for an answer."""
     outside: tuple[str, ...] = ()
-    """What it points to outside of the project: repositories, other folders."""
+    """What it points to: repositories and folders outside of the project, pages to follow."""
 
 
 # What people ask an agent to do again and again, by the verb and its forms of the same thing.
@@ -137,7 +137,7 @@ _ASKS_SO = late_pattern(
     re.IGNORECASE,
 )
 _ADDRESS = late_pattern(r"\[[^\]]*\]\((?:https?:)[^)]*\)|https?://\S+")
-_CODE = late_pattern(r"\w\s=\s\S|[{;]$")
+_CODE = late_pattern(r"\w\s=\s\S|[{;]$|[A-Z_]{4,}=|\b[\w+-]{40,}", re.ASCII)
 _SPELT = late_pattern(r"[/.\\_=<>{}()\d]")
 
 
@@ -170,10 +170,25 @@ _OUTSIDE = late_pattern(
 )
 
 
+_PAGE = r"@?((?!\S*(?:plan|task|todo))(?:[\w.-]+/[\w./-]*|[\w-]+\.(?:mdx?|rst|txt)))"
+# A page or folder of the project that work is to follow.
+_GUIDES = late_pattern(
+    r"\b(?:follow(?:ing)?|according\s+to|based\s+on|as\s+(?:defined|described)\s+in|gemäß|selon|según"
+    rf"|segundo|secondo|согласно)\s+(?:(?:the\s+)?\w+\s+(?:in|of)\s+)?{_PAGE}"
+    rf"|(?<![\w./]){_PAGE}[^\w./\n]{{0,3}}[^\n。.]{{0,12}}?(?:に従|に沿|に基づ|を参考|맞게|참고|기반|따라)"
+    rf"|(?:按照|根据|根據|遵循|参考)\s?{_PAGE}",
+    re.ASCII | re.IGNORECASE,
+)
+
+
 def _outside(sentence: str) -> Iterator[str]:
-    """The repositories and folders beside the project that a sentence names."""
-    for address, folder, repository in _OUTSIDE.findall(sentence):
-        yield (address or folder or repository).removesuffix(".git")
+    """The repositories and folders beside the project that a sentence names, and what of the
+    project it says is to be followed: the folder, where it lies in one."""
+    for named in _OUTSIDE.findall(sentence):
+        yield next(filter(None, named)).removesuffix(".git")
+    for named in _GUIDES.findall(sentence):
+        path = next(filter(None, named))
+        yield path.partition("/")[0] + "/" if "/" in path else path
 
 
 # The word with which somebody lets a plan be carried out.

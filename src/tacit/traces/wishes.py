@@ -81,6 +81,10 @@ _RULE = late_pattern(
     | ^\W*`[^`]{{3,60}}`\s+(?:if|when|whenever)\s+you\s+(?:need|want|have)\b
     | ^\W*(?:if|when|whenever)\s+you\s+(?:need|want)\b[^.?!]*,\s*(?:use|run|call|ssh)\b
     | \byou\s+(?:should(?:n['’]?t)?\s+have|were(?:n['’]?t)?\s+supposed\s+to)\s+\w{{3,}}\s+\w+
+    | ^\W*(?:(?:an?|any)\s+(?:[\w-]+\s+){{0,4}}?(?:{_OF_WORK}|pytest)|(?:[a-z-]+\s+){{0,2}}
+      (?:branches|changes|comments|commits|docs|files|functions|messages|migrations|names|prs|tests
+      |variables))\s+(?:should|must|need\s+to|have\s+to|has\s+to)\s+
+      (?!(?:be\s+(?:fixed|green|updated)|now|pass|still|work)\b)\w
     | \b(?:commit\s+messages?|(?:pr|pull\s+request)\s+(?:titles?|descriptions?)|branch\s+names?
     |ticket\s+(?:numbers?|ids?)|changelog\s+entr(?:y|ies)|test\s+names?)\s+
       (?:should|must|need\s+to|have\s+to|belongs?|go(?:es)?)\b
@@ -151,7 +155,7 @@ _LASTS_ABROAD = {
     "Japanese": (
         late_pattern(
             r"今後[はも、]|これからは|次回から|毎回|毎度|常に|必ず|絶対に?|原則|優先して|二度と|禁止"
-            r"|(?:の|する)たびに|場合に限り|場合のみ|以外は|を除い[てき]|ルール(?:化|にし|とし)"
+            r"|(?:の|する)たびに|タイミングで|場合に限り|場合のみ|以外は|を除い[てき]|ルール(?:化|にし|とし)"
             r"|基本(?:的に)?は?[^。]*ほしい|(?:場合|とき|時|たら)[^。]*(?:ユーザーに|許可を)"
             r"|(?i:claude|codex|copilot|gemini|クロード|エージェント)[^。]*(?:指摘|指示)(?:を|し)"
             r"|前に[^。]*(?:したかった|してほしかった)|べきだった"
@@ -262,6 +266,13 @@ _RUN_SO = late_pattern(
     re.IGNORECASE,
 )
 _FIRM = late_pattern(r"\W*(?:please\s+)?(?:never|always)\s", re.IGNORECASE)
+# Which tool is to serve, said when another had.
+_BY_TOOL = late_pattern(
+    r"^\W*(?:(?:please|no|just)\W+)*use\s+(?:the\s+|our\s+)?(?:[\w.-]+\s+){1,4}?"
+    r"(?:apis?|cli|commands?|mcp|scripts?|sdk|skills?|tools?)(?:\s+(?:for|instead|itself|when)\b"
+    r"[^?]*)?\W*$",
+    re.IGNORECASE,
+)
 _WITHDRAWS = late_pattern(
     r"\W*(?:never\s?mind|nvm|scratch\s+that|forget\s+(?:it|that|what\s+i)|on\s+second\s+thoughts?"
     r"|ignore\s+that|doch\s+nicht|laisse\s+tomber|olvídalo|deixa\s+pra\s+lá|lascia\s+perdere"
@@ -408,7 +419,8 @@ def _wishes_in(
             strength = "rule" if so else "manner"
         if strength is None:
             continue
-        named = strength != "manner" and (so or _names_program(sentence, programs))
+        by = so or _BY_TOOL.search(sentence) or _names_program(sentence, programs)
+        named = bool(by) and strength != "manner"
         forbids = strength == "correction" and _FORBIDS.search(sentence)
         if named or (forbids and not _ONE_THING.search(sentence)):
             strength = "rule"
@@ -421,7 +433,12 @@ def _wishes_in(
             strength = "product"
         wide = bool(WIDE.search(sentence))
         pointed = whole != sentence and not (wide and whole.startswith(sentence))
-        few = bool(named or (wide and strength == "rule") or _FIRM.match(sentence))
+        few = bool(
+            named
+            or (wide and strength == "rule")
+            or _FIRM.match(sentence)
+            or _BY_TOOL.match(sentence)
+        )
         if so or _stands_alone(whole, pointed=pointed, few=few):
             yield Wish(said.turn, _plain(whole), strength, said.refused if so else "")
 
@@ -516,6 +533,8 @@ def _asks(sentence: str, worked: bool) -> Strength | None:
     if _LATER.search(sentence) and _TELLS.search(sentence):
         return "rule"
     if _NOTED.search(sentence) and not _FOLLOWS.search(sentence):
+        return "rule"
+    if worked and _BY_TOOL.search(sentence):
         return "rule"
     if worked and _AGAINST.search(sentence):
         return "correction"
