@@ -58,6 +58,8 @@ WORK = ["Do it", ran("ls")]
         "Tu aurais dû lancer les tests avant.", "Надо было сначала запустить тесты.",
         "pushする前にレビューしたかったです。", "設計ができたタイミングで確認したいです。",
         "A migration test should touch no more than one table.",
+        "We should move away from jokes in the help texts of users.",
+        "There is no point adding a merge commit to a PR.",
         "Use the Jira CLI itself.", "use the make targets of our script for releases",
     ],
 )  # fmt: skip
@@ -110,7 +112,7 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "put the summary into a file for future reference", "is the cache in ~/.cache/acme?",
         "the command is wrong", "The issue is that people do not want to type but to click",
         "レビューする前に何をしましたか。", "the tests should pass now", "use the first tool here?",
-        "tests should still work",
+        "tests should still work", "The new logo picture is at ~/Downloads/logo.png",
         "x" * 900 + " always run tests first.",
     ],
 )  # fmt: skip

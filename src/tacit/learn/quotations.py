@@ -212,7 +212,7 @@ def _usual(quotes: Iterable[Quote]) -> list[Quote]:
     usual = max((text for text in brief if often[text] * 2 > most), key=len)
     if most == 1:
         usual = min(brief, key=lambda text: abs(len(text) - _CLEAR // 2))
-    more = max(brief, key=len)
+    more = max((text for text in brief if text != usual), key=len, default=usual)
     return [different[text] for text in dict.fromkeys((usual, more))]
 
 

@@ -146,11 +146,9 @@ def said(trace: Trace) -> Iterator[Said]:
     first = next((turn.number for turn in trace.turns if turn.prompt), 0)
     for one in typed(trace):
         for sentence in sentences(one.text):
-            words = [
-                word for word in subject_words(_ADDRESS.sub(" ", sentence).replace("-", " "))
-                if not _SPELT.search(word)
-            ]  # fmt: skip
-            if (sentence.startswith("/") and len(words) <= _FEWEST_WORDS) or _CODE.search(sentence):
+            plain = _ADDRESS.sub(" ", sentence)
+            words = [w for w in subject_words(plain.replace("-", " ")) if not _SPELT.search(w)]
+            if (sentence.startswith("/") and len(words) <= _FEWEST_WORDS) or _CODE.search(plain):
                 continue  # a command of the host, a line of a file
             telling = {word for word in words if not _APPROVAL.match(word)}
             outside = tuple(_outside(sentence))

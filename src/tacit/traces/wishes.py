@@ -74,6 +74,9 @@ _RULE = late_pattern(
     rf"""{_START}(?:please\s+)?(?:always|never)\s+(?!\w+(?<!e)ed\b)[a-z]{{2,}}
     | \bfrom\s+now\s+on\b | \bgoing\s+forward\b
     | \b(?:overall|in\s+general|generally),?\s+(?:(?:we|you|agents?)\s+(?:should|must)|{NOT}\s)
+    | \bwe\s+should\s+(?:move\s+away\s+from|avoid|stop\s+\w+ing)\b
+    | \bthere(?:['’]s|\s+is)\s+no\s+(?:point|reason|sense)\s+(?:in\s+)?\w+ing\s+an?\b[^.?!]*
+      \b{_MADE}\b
     | \bwe\s+only\s+(?:accept|allow|deploy|ship|support|target|test)\b
     | ^\W*(?!(?:the|this|that|these|those|it|they|my|your|his|her|its)\b)(?:[a-z-]+\s+){{0,3}}
       [a-z-]+s\s+(?:are|do|go|get)\s+(?:never|always)\s+\w+
@@ -133,7 +136,7 @@ _RULE = late_pattern(
 # Where something lies outside of the project, or what it is called: no wish, but as lasting.
 _PLACED = late_pattern(
     r"""\b(?:is|are|lives?|lies|located|kept|stored|cloned)\s+(?:\w+\s+){0,2}?(?:at|in|under)?\s*
-      [`'"]?(?:~|\.\.)/[\w.][^\s?]* | (?:~|\.\.)/\S+\s+is\s+where\b
+      [`'"]?(?:~|\.\.)/(?!Desktop|Downloads)[\w.][^\s?]* | (?:~|\.\.)/\S+\s+is\s+where\b
     | \bthe\s+(?:[\w-]+\s+){0,2}(?:binary|branch|command|domain|executable|package|port|repo|tool)
       \s+(?:name\s+)?(?:is|stays)\s+(?:called\s+|named\s+)?(?=\S*[-./_`'"\d])\S+\W*$""",
     re.IGNORECASE | re.VERBOSE,
