@@ -109,7 +109,7 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "왜 항상 실패하는지 알려줘", "不要なファイルはどれですか。",
         "Continue", "Instead, tell me what this does", "we should always do that",
         "don't do 2 and 3, but fix 4",
-        "put the summary into a file for future reference", "is the cache in ~/.cache/acme?",
+        "put the summary into a file for future reference", "is the large test cache in ~/.cache/acme?",
         "the command is wrong", "The issue is that people do not want to type but to click",
         "レビューする前に何をしましたか。", "the tests should pass now", "use the first tool here?",
         "tests should still work", "The new logo picture is at ~/Downloads/logo.png",

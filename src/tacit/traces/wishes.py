@@ -8,7 +8,8 @@ in a few words is `requests.py`'s.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Literal
 
 import msgspec
@@ -393,7 +394,7 @@ def wishes(trace: Trace) -> list[Wish]:
     """The lasting wishes of a session, in order, each once; what is withdrawn next is none."""
     found: dict[str, Wish] = {}
     before, latest = "", set[str]()
-    programs = _programs(trace)
+    programs = cache(lambda: _programs(trace))  # few sentences need them
     for said in typed(trace):
         told = list(sentences(said.text))
         if _WITHDRAWS.match(said.text):
@@ -408,7 +409,7 @@ def wishes(trace: Trace) -> list[Wish]:
 
 
 def _wishes_in(
-    said: Typed, told: list[str], before: str, programs: frozenset[str]
+    said: Typed, told: list[str], before: str, programs: Callable[[], frozenset[str]]
 ) -> Iterator[Wish]:
     """The wishes in what was typed in one go, after the sentence `before`."""
     for at, given in enumerate(told):
@@ -422,7 +423,7 @@ def _wishes_in(
             strength = "rule" if so else "manner"
         if strength is None:
             continue
-        by = so or _BY_TOOL.search(sentence) or _names_program(sentence, programs)
+        by = so or _BY_TOOL.search(sentence) or _names_program(sentence, programs())
         named = bool(by) and strength != "manner"
         forbids = strength == "correction" and _FORBIDS.search(sentence)
         if named or (forbids and not _ONE_THING.search(sentence)):
@@ -464,14 +465,15 @@ _BRIEF = 60
 
 def _ruling_part(sentence: str, worked: bool) -> str:
     """Of a sentence with a task in it, what comes from its rule on, without what takes away."""
-    parts = _CLAUSE.split(sentence)
+    if len(parts := _CLAUSE.split(sentence)) == 1:
+        return ""
     rules = (at for at, part in enumerate(parts) if _strength(part, worked) == "rule")
     first = next(rules, len(parts))
     if first < len(parts) and tells_where(parts[first]):
         return parts[first]
     left = (p for p in parts[first:] if not p.endswith("?"))
     kept = [p for p in left if not (_UNDOES.search(p) or _FOR_ONCE.search(p))]
-    return ", ".join(kept) if len(parts) > 1 else ""
+    return ", ".join(kept)
 
 
 def _explained(at: int, told: list[str], before: str, strength: Strength) -> str:
