@@ -108,8 +108,8 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "今後の予定をまとめて", "CLAUDE.mdを更新して", "ça ne marche toujours pas chez moi",
         "왜 항상 실패하는지 알려줘", "不要なファイルはどれですか。",
         "Continue", "Instead, tell me what this does", "we should always do that",
-        "don't do 2 and 3, but fix 4",
-        "put the summary into a file for future reference", "is the large test cache in ~/.cache/acme?",
+        "don't do 2 and 3, but fix 4", "do 1, do the push, don't open an issue, but reply",
+        "put the summary into a file for future reference", "is the big test cache in ~/.cache/a?",
         "the command is wrong", "The issue is that people do not want to type but to click",
         "レビューする前に何をしましたか。", "the tests should pass now", "use the first tool here?",
         "tests should still work", "The new logo picture is at ~/Downloads/logo.png",
@@ -272,7 +272,7 @@ def test_of_a_task_with_a_rule_in_it_the_rule_is_kept(prompt: str, rule: str) ->
 @pytest.mark.parametrize("reply", ["use poetry run", "prepend poetry run", "poetryを使って"])
 def test_how_a_refused_command_is_to_be_run(reply: str) -> None:
     """Few words are enough, with the command that they were said of."""
-    call = ran("pytest tests/a", "x", failed=True)
+    call = ran("source .env || true; pytest tests/a 2>&1", "x", failed=True)
     (wish,) = wishes(made(["go", msgspec.structs.replace(call, error=REFUSED, reply=reply)]))
     assert (wish.text, wish.strength, wish.to) == (reply, "rule", "pytest tests/a")
 

@@ -57,6 +57,8 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
             name = name if "-" in name else f"{where}-{name}-wish"
             says = f"How the user wants it{place}: {_quote(quotes[0], 340)}"
             if tells_where(quotes[0].text):
+                if path := _PLACE.search(quotes[0].text):
+                    name = f"{where}-{path[1]}"
                 says = f"What the user says of {where}: {_quote(quotes[0], 340)}"
             return name, says, "the user said how it is to be done"
         case RemarksFinding():
@@ -222,6 +224,7 @@ def _words_of(text: str) -> frozenset[str]:
     return frozenset(content_words(text))
 
 
+_PLACE = re.compile(r"(?:~|\.\.)/(?:[^\s/]+/)*([\w.-]*\w)")
 _ADDRESS = re.compile(r"(?:\[[^\]]*\]\()?https?://[^\s)]*?((?:/[^\s/)]+){1,2})/?(?=[\s),]|$)\)?")
 
 

@@ -154,7 +154,8 @@ _FENCE = late_pattern(
     r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?</\1>|(?<!\w)[\"“][^\"“”]{60,}(?:[\"”]|\Z)", re.DOTALL
 )
 _PASTED = late_pattern(
-    r"^\s*(?:[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
+    r"^\s*(?:(?:\d+\.\s+)?(?:Critical|High|Medium|Low|Major|Minor|Nit|P[0-3])(?:\s+Severity)?(?::|$)"
+    r"|[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
 )
 _REFERENCE = late_pattern(r"(?<!\S)@\S*:\d+(?:-\d+)?")
 """A place in a file that the host attached."""

@@ -315,6 +315,7 @@ _FOR_ONCE = late_pattern(
     | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|care
     |have(?!\s+(?:any\s+)?access)|mind|need)\b(?![^.?!]*,\s+we\s+(?:only|never|always)\b)
     | \b(?:don['’]?t|do\s+not)\s+\w+\s+anything\b
+    | (?:^|,\s*)(?:do|fix|skip|take)\s+\d\b
     | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
     | \blines?\s+\d | \b(?:above|below|following)\s+(?:list|table|items?|findings?|points?)\b
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | \b[0-9a-f]{7,40}\b | [#]\d+ | \bjust\s+(?:this|now)\b
@@ -444,7 +445,7 @@ def _wishes_in(
             or _BY_TOOL.match(sentence)
         )
         if so or _stands_alone(whole, pointed=pointed, few=few):
-            yield Wish(said.turn, _plain(whole), strength, said.refused if so else "")
+            yield Wish(said.turn, _plain(whole), strength, _last_part(said.refused) if so else "")
 
 
 _FILLS = late_pattern(
@@ -554,6 +555,12 @@ def _programs(trace: Trace) -> frozenset[str]:
     ran = (call for call in trace.each_call() if call.kind == "shell")
     parts = (part.words for call in ran for part in joined_commands(command_of(call)))
     return frozenset(program_of(words) for words in parts if purpose_of(words)) - {"", "git"}
+
+
+def _last_part(command: str) -> str:
+    """The last of the commands that were given together, by itself."""
+    own = [part.words for part in joined_commands(command) if purpose_of(part.words)]
+    return " ".join(own[-1]) if own else command
 
 
 def _names_program(sentence: str, programs: frozenset[str]) -> bool:
