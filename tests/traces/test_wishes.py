@@ -112,7 +112,8 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "put the summary into a file for future reference", "is the big test cache in ~/.cache/a?",
         "the command is wrong", "The issue is that people do not want to type but to click",
         "レビューする前に何をしましたか。", "the tests should pass now", "use the first tool here?",
-        "tests should still work", "The new logo picture is at ~/Downloads/logo.png",
+        "tests should still work", "otherwise you should have seen the error of the second run",
+        "The new logo picture is at ~/Downloads/logo.png",
         "x" * 900 + " always run tests first.",
     ],
 )  # fmt: skip

@@ -93,7 +93,10 @@ def wish_findings(
 
     Of a conversation without a folder nobody knows whether it was the user who spoke.
     """
-    elsewhere = [one for one in found if isinstance(one, RefusalFinding | RequestFinding)]
+    elsewhere = [
+        one for one in found
+        if isinstance(one, RefusalFinding) or (isinstance(one, RequestFinding) and not one.verb)
+    ]  # fmt: skip
     told = {quote.text.casefold() for one in elsewhere for quote in one.quotes}
     groups: list[list[tuple[Quote, Wish, str]]] = []
     by_word: dict[str, set[int]] = {}

@@ -84,7 +84,8 @@ _RULE = late_pattern(
     | \bi\s+(?:don['’]?t|do\s+not)\s+want\s+`[^`]+` | \bit\s+is\s+not\s+allowed\s+to\s+\w+
     | ^\W*`[^`]{{3,60}}`\s+(?:if|when|whenever)\s+you\s+(?:need|want|have)\b
     | ^\W*(?:if|when|whenever)\s+you\s+(?:need|want)\b[^.?!]*,\s*(?:use|run|call|ssh)\b
-    | \byou\s+(?:should(?:n['’]?t)?\s+have|were(?:n['’]?t)?\s+supposed\s+to)\s+\w{{3,}}\s+\w+
+    | \byou\s+(?:should(?:n['’]?t)?\s+have|were(?:n['’]?t)?\s+supposed\s+to)\s+
+      (?!(?:been|found|got|gotten|had|known|noticed|received|seen)\b)\w{{3,}}\s+\w+
     | ^\W*(?:(?:an?|any)\s+(?:[\w-]+\s+){{0,4}}?(?:{_OF_WORK}|pytest)|(?:[a-z-]+\s+){{0,2}}
       (?:branches|changes|comments|commits|docs|files|functions|messages|migrations|names|prs|tests
       |variables))\s+(?:should|must|need\s+to|have\s+to|has\s+to)\s+
@@ -472,9 +473,10 @@ def _ruling_part(sentence: str, worked: bool) -> str:
     first = next(rules, len(parts))
     if first < len(parts) and tells_where(parts[first]):
         return parts[first]
-    left = (p for p in parts[first:] if not p.endswith("?"))
-    kept = [p for p in left if not (_UNDOES.search(p) or _FOR_ONCE.search(p))]
-    return ", ".join(kept)
+    told = (p for p in parts[first:] if not p.endswith("?"))
+    kept = [p for p in told if not (_UNDOES.search(p) or _FOR_ONCE.search(p))]
+    text = ", ".join(kept)
+    return text if text.count("(") == text.count(")") else ""
 
 
 def _explained(at: int, told: list[str], before: str, strength: Strength) -> str:
