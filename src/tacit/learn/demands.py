@@ -418,7 +418,7 @@ def _stems(words: str) -> Iterator[str]:
 
 
 _SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
-_TWENTIETH, _HALF = 20, 1 / 2
+_TWENTIETH, _PART = 20, 2 / 5
 _NEAR = 4
 """Telling words from one of a pair to the other: what stands further apart is two things."""
 # What work is made of and handed over by, in the languages that people speak to agents in.
@@ -480,7 +480,7 @@ def _by_other_words(
     for pair in sorted(together, key=lambda words: (-often[words], words)):
         left = [one for one in together[pair] if one[0].text not in taken]
         quotes = tuple(quote for quote, _ in left)
-        mostly = often[pair] >= _HALF * len(by_word[pair[1]])
+        mostly = often[pair] >= _PART * len(by_word[pair[1]])
         sessions = _sessions(quotes)
         ruled = any(quote.text.casefold() in rules for quote in quotes)  # is kept by itself
         if mostly and (len(sessions) >= enough or (_nearly_same(left) and not ruled)):

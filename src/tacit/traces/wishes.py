@@ -129,6 +129,8 @@ _RULE = late_pattern(
     |de\s+ahora\s+en\s+adelante)\b
     | \b(?:sempre|prefiro|a\s+partir\s+de\s+agora|toda\s+vez\s+que|d['’]ora\s+in\s+poi
     |ogni\s+volta\s+che|preferisco|usiamo)\b
+    | \b(?:n['’]utilise[rz]?\s+pas|no\s+uses|n[ãa]o\s+use|non\s+usare|не\s+используй(?:те)?
+    |(?:benutze|nutze|verwende)\s+(?:bitte\s+)?(?:kein\w*|nicht))\b[^.?!]*,\s*\w
     | \b(?:du\s+hättest|hättest\s+du)\b[^.?!]*\b(?:sollen|müssen)\b | \btu\s+aurais\s+dû\b
     | \b(?:deber[ií]as\s+haber|ten[ií]as\s+que|deveria\s+ter|avresti\s+dovuto|надо\s+было)\b
     | \b(?:всегда|никогда|впредь|отныне|каждый\s+раз|в\s+следующий\s+раз|предпочитаю
