@@ -80,7 +80,8 @@ _RULE = late_pattern(
       \b{_MADE}\b
     | \bwe\s+only\s+(?:accept|allow|deploy|ship|support|target|test)\b
     | ^\W*(?!(?:the|this|that|these|those|it|they|my|your|his|her|its)\b)(?:[a-z-]+\s+){{0,3}}
-      [a-z-]+s\s+(?:are|do|go|get)\s+(?:never|always)\s+\w+
+      [a-z-]+s\s+(?:are|do|go|get)\s+(?:never|always)\s[^.?!]*(?:,\s*(?:but|only)|\bexcept|\bunless)\b
+    | ^\W*(?:[a-z-]+\s+){{0,2}}{_MADE}\s+(?:are|go|get)\s+(?:never|always)\s+\w+
     | \bi\s+(?:don['’]?t|do\s+not)\s+want\s+`[^`]+` | \bit\s+is\s+not\s+allowed\s+to\s+\w+
     | ^\W*`[^`]{{3,60}}`\s+(?:if|when|whenever)\s+you\s+(?:need|want|have)\b
     | ^\W*(?:if|when|whenever)\s+you\s+(?:need|want)\b[^.?!]*,\s*(?:use|run|call|ssh)\b
@@ -89,7 +90,8 @@ _RULE = late_pattern(
     | ^\W*(?:(?:an?|any)\s+(?:[\w-]+\s+){{0,4}}?(?:{_OF_WORK}|pytest)|(?:[a-z-]+\s+){{0,2}}
       (?:branches|changes|comments|commits|docs|files|functions|messages|migrations|names|prs|tests
       |variables))\s+(?:should|must|need\s+to|have\s+to|has\s+to)\s+
-      (?!(?:be\s+(?:fixed|green|updated)|now|pass|still|work)\b)\w
+      (?!(?:be\s+(?:added|changed|created|deleted|fixed|green|merged|moved|removed|renamed|updated
+      |written)|now|pass|still|work)\b)\w
     | \b(?:commit\s+messages?|(?:pr|pull\s+request)\s+(?:titles?|descriptions?)|branch\s+names?
     |ticket\s+(?:numbers?|ids?)|changelog\s+entr(?:y|ies)|test\s+names?)\s+
       (?:should|must|need\s+to|have\s+to|belongs?|go(?:es)?)\b
@@ -141,7 +143,7 @@ _RULE = late_pattern(
 _PLACED = late_pattern(
     r"""\b(?:is|are|lives?|lies|located|kept|stored|cloned)\s+(?:\w+\s+){0,2}?(?:at|in|under)?\s*
       [`'"]?(?:~|\.\.)/(?!Desktop|Downloads)[\w.][^\s?]* | (?:~|\.\.)/\S+\s+is\s+where\b
-    | \bthe\s+(?:[\w-]+\s+){0,2}(?:binary|branch|command|domain|executable|package|port|repo|tool)
+    | \bthe\s+(?:[\w-]+\s+){0,2}(?:binary|command|domain|executable|package|port|repo|tool)
       \s+(?:name\s+)?(?:is|stays)\s+(?:called\s+|named\s+)?(?=\S*[-./_`'"\d])\S+\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
