@@ -10,10 +10,8 @@ rows. A file that changed less than two seconds before we looked is read again t
 
 import marshal
 import os
-import sys
 import time
 from binascii import crc32
-from bisect import bisect_left, bisect_right
 
 from tacit.base.marshal_cache import TAG, Stamp, read_cache, stamp, write_cache
 
@@ -71,6 +69,8 @@ class Columns:
     @classmethod
     def of(cls, rows: "list[Row]") -> "Columns":
         """The columns of `rows`."""
+        from array import array
+
         # A number that takes more bits, or is negative, is not equal to what is kept of it: that
         # file is then read again each time.
         numbers = [number & _BITS for row in rows for number in row[STAMP]]
@@ -82,7 +82,7 @@ class Columns:
             {number: row[REAL] for number, row in enumerate(rows) if row[REAL]},
             {number: row[FLAGS] for number, row in enumerate(rows) if row[FLAGS]},
             {number: row[PATHS] for number, row in enumerate(rows) if row[PATHS]},
-            b"".join([number.to_bytes(8, sys.byteorder) for number in numbers]),
+            array("Q", numbers).tobytes(),
             marshal.dumps([[row[field] for row in rows] for field in _PACKED]),
         )
         return cls(content)
@@ -243,6 +243,8 @@ def _same_categories(known: Snapshot) -> bool:
 
 def _rows_called(columns: Columns, called: tuple[str, ...]) -> list[int]:
     """The numbers of the rows of these names, or whose path has one in it."""
+    from bisect import bisect_left, bisect_right  # a list does not need it
+
     found = {number for name in called for number, f in enumerate(columns.files) if name in f}
     for name in called:
         found.update(range(bisect_left(columns.names, name), bisect_right(columns.names, name)))
