@@ -157,31 +157,16 @@ def _plain_values(text: str) -> dict[str, Any] | None:
     value, or with a block of text. It takes half of the time, and YAML, whose import takes as long
     as a start of Python, is not needed. Whatever has a meaning of its own in YAML is left to that.
     """
-    if len(text) > MAX_NODES or _NOT_PLAIN.search(text):
+    lines = _plain_lines(text)
+    if lines is None:
         return None
-    found = _PLAIN_LINES.findall(text)
-    lines = len(found) + sum([part[6].count("\n") + 1 for part in found if part[6]])
-    if lines != text.count("\n") + 1:
-        return None  # one has another form
     values: dict[str, Any] = {}
     below, form = "", (0, False)  # the key without a value, and how what stands below it is written
-    for part in found:
-        space, item, key, written, title, chomped, block, indent = part
-        value = written
-        if title:
-            key, value = title, block[len(indent) :].replace("\n" + indent, "\n")
-            # A block at the end of the text has no end of a line to keep.
-            value += "" if chomped or part is found[-1] else "\n"
-        elif written[:1] in _QUOTES:
-            value = written[1:-1]
-        elif written:
-            value = written.rstrip(" ")
-            if ": " in value or " #" in value or value[-1] == ":":
-                return None
+    for space, item, key, value, is_empty in lines:
         if key and not space:
             if key in values:
                 return None
-            below = "" if written or title else key
+            below = key if is_empty else ""
             values[key] = value
             continue
         if not below or (item and not value):
@@ -196,6 +181,33 @@ def _plain_values(text: str) -> dict[str, Any] | None:
         else:
             values[below][key] = value
     return values
+
+
+def _plain_lines(text: str) -> list[tuple[str, str, str, str, bool]] | None:
+    """The space before each item or key, the item's sign, the key, the value, whether none stands
+    there; None where a line has another form."""
+    if len(text) > MAX_NODES or _NOT_PLAIN.search(text):
+        return None
+    found = _PLAIN_LINES.findall(text)
+    blocks = [part[6].count("\n") + 1 for part in found if part[6]]
+    if len(found) + sum(blocks) != text.count("\n") + 1:
+        return None
+    lines = []
+    for part in found:
+        space, item, key, value, title, chomped, block, indent = part
+        is_empty = not value and not title
+        if title:
+            key, value = title, block[len(indent) :].replace("\n" + indent, "\n")
+            # A block at the end of the text has no end of a line to keep.
+            value += "" if chomped or part is found[-1] else "\n"
+        elif value[:1] in _QUOTES:
+            value = value[1:-1]
+        elif value:
+            value = value.rstrip(" ")
+            if ": " in value or " #" in value or value[-1] == ":":
+                return None
+        lines.append((space, item, key, value, is_empty))
+    return lines
 
 
 def yaml_loader() -> Any:

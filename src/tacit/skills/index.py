@@ -71,9 +71,13 @@ class Columns:
         """The columns of `rows`."""
         from array import array
 
-        # A number that takes more bits, or is negative, is not equal to what is kept of it: that
-        # file is then read again each time.
-        numbers = [number & _BITS for row in rows for number in row[STAMP]]
+        numbers = [number for row in rows for number in row[STAMP]]
+        try:
+            stamps = array("Q", numbers)
+        except OverflowError:
+            # A number that takes more bits, or is negative, is not equal to what is kept of it:
+            # that file is then read again each time.
+            stamps = array("Q", [number & _BITS for number in numbers])
         content = (
             [f"{row[FOLDER]}/{row[FILE]}" for row in rows],
             [row[NAME] for row in rows],
@@ -82,7 +86,7 @@ class Columns:
             {number: row[REAL] for number, row in enumerate(rows) if row[REAL]},
             {number: row[FLAGS] for number, row in enumerate(rows) if row[FLAGS]},
             {number: row[PATHS] for number, row in enumerate(rows) if row[PATHS]},
-            array("Q", numbers).tobytes(),
+            stamps.tobytes(),
             marshal.dumps([[row[field] for row in rows] for field in _PACKED]),
         )
         return cls(content)

@@ -192,7 +192,7 @@ def read_row(root: str, folder: str, file: str, real: str, started_ns: int) -> "
             data, status = read_with_status(path)
         stamp = marshal_cache.trusted_stamp(status, started_ns)
         digest = skill_digest(data)
-        skill = parse_skill(data, name, file=file, size=status.st_size)
+        skill = parse_skill(data, name, file=file, size=status.st_size, only_grades=True)
     except OSError as error:
         why = error.strerror or type(error).__name__
         skill = Skill(name=name, description="", problems=(problem("unreadable", 1, why=why),))

@@ -102,8 +102,12 @@ def parse_skill(
     folder: "Path | None" = None,
     file: str = "SKILL.md",
     size: int = 0,
+    only_grades: bool = False,
 ) -> Skill:
-    """The skill that `data` holds. `folder_name` stands in for a missing name."""
+    """The skill that `data` holds. `folder_name` stands in for a missing name.
+
+    `only_grades`: of the problems that its fields have, no more than the kind and the severity.
+    """
     text, problems = decode(data, size)
     parts = frontmatter.split(text)
     problems.extend(parts.problems)
@@ -111,7 +115,7 @@ def parse_skill(
     if parts.head is not None:
         values, found = frontmatter.parse(parts.head, parts.head_line)
         problems.extend(found)
-    fields = _Fields(values, parts, problems)
+    fields = _Fields(values, parts, problems, only_grades)
     name = fields.name(folder_name, file)
     metadata = fields.mapping("metadata")
     description = fields.description()
@@ -184,16 +188,28 @@ class _Fields:
     """The values of a head, each understood in its own way; complaints go to the key's line."""
 
     def __init__(
-        self, values: dict[str, Any], parts: frontmatter.Split, problems: list[Problem]
+        self,
+        values: dict[str, Any],
+        parts: frontmatter.Split,
+        problems: list[Problem],
+        only_grades: bool,
     ) -> None:
         self._values = values
         self._head = parts.head
         self._line = parts.head_line
         self._problems = problems
+        self._only_grades = only_grades
 
     def _complain(
-        self, code: str, key: str, severity: Severity | None = None, /, **fill: Any
+        self, code: str, key: str, severity: Severity | None = None, /, near: str = "", **fill: Any
     ) -> None:
+        """`near`: what a better name is made of."""
+        if self._only_grades:
+            grade = severity or skill.PROBLEM_RULES[code].severity
+            self._problems.append(Problem(0, code, grade, "", ""))
+            return
+        if near:
+            fill["name"] = skill.suggest_name(near)
         line = max(self._line + _line_in(self._head or "", key), 1)
         self._problems.append(problem(code, line, severity=severity, **fill))
 
@@ -205,13 +221,11 @@ class _Fields:
             name = folder_name
             if self._head is not None:
                 code = "bad-name" if "name" in self._values else "no-name"
-                self._complain(code, "name", name=skill.suggest_name(folder_name))
+                self._complain(code, "name", near=folder_name or "-")
         if len(name) > skill.MAX_NAME:
-            near, most = skill.suggest_name(name), skill.MAX_NAME
-            self._complain("long-name", "name", n=len(name), most=most, name=near)
+            self._complain("long-name", "name", near=name, n=len(name), most=skill.MAX_NAME)
         if wrong := skill.name_faults(name):
-            near = skill.suggest_name(name)
-            self._complain("name-form", "name", is_=name, wrong=" and ".join(wrong), name=near)
+            self._complain("name-form", "name", near=name, is_=name, wrong=" and ".join(wrong))
         if folder_name and skill.normal_name(folder_name) != name:
             self._complain("name-differs", "name", name=name, folder=folder_name)
         if file != "SKILL.md":
