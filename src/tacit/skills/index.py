@@ -12,6 +12,7 @@ import marshal
 import os
 import time
 from binascii import crc32
+from itertools import chain
 
 from tacit.base.marshal_cache import TAG, Stamp, read_cache, stamp, write_cache
 
@@ -23,12 +24,13 @@ FOLDER, FILE, NAME, DESCRIPTION, SOURCE, FLAGS, PATHS, REAL = range(8)
 VERSION, WORST, STAMP, DIGEST = range(8, 12)
 _PACKED = (SOURCE, VERSION, DIGEST)
 _BITS = (1 << 64) - 1
+_AT_ONCE = 500
 # Bits of FLAGS.
 NO_MODEL, NO_USER = 1, 2
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from typing import Any
 
 Row = tuple["Any", ...]
@@ -102,7 +104,7 @@ class Columns:
         reals = [self.links.get(number, "") for number in numbers]
         flags = [self.flags.get(number, 0) for number in numbers]
         paths = [self.paths.get(number, ()) for number in numbers]
-        stamps = zip(*self.stamp_columns(), strict=True)
+        stamps = [stamped[1:] for stamped in self.stamped_files()]
         sources, versions, digests = self.others()
         columns = (
             folders, files, self.names, self.descriptions, sources, flags, paths, reals, versions,
@@ -133,13 +135,18 @@ class Columns:
             self._others = marshal.loads(self.packed)  # noqa: S302
         return self._others
 
-    def stamp_columns(self) -> "list[Sequence[int]]":
-        """Times of modification and change, sizes, inodes; none is made an object before its turn:
-        new memory for all of them takes as long as the comparison."""
-        from array import array
+    def stamped_files(self) -> "Iterable[tuple[Any, ...]]":
+        """Each file with its times of modification and change, its size and its inode.
 
-        numbers = array("Q", self.stamps)
-        return [numbers[field::4] for field in range(4)]
+        Some rows at once: new memory for the numbers of all takes as long as comparing them.
+        """
+        numbers = memoryview(self.stamps).cast("Q")
+        starts = range(0, len(self.files), _AT_ONCE)
+        parts = [(n, numbers[4 * n : 4 * (n + _AT_ONCE)]) for n in starts]
+        return chain.from_iterable(
+            zip(self.files[n : n + _AT_ONCE], *(part[f::4].tolist() for f in range(4)), strict=True)
+            for n, part in parts
+        )
 
 
 class Snapshot:
@@ -269,7 +276,7 @@ def _stale_rows(known: Snapshot, chosen: list[int] | None = None) -> list[int] |
         return None
     columns = known.columns
     rows: Iterable[tuple[Any, ...]] = (
-        zip(columns.files, *columns.stamp_columns(), strict=True)
+        columns.stamped_files()
         if chosen is None
         else ((columns.files[number], *columns.stamp(number)) for number in chosen)
     )
