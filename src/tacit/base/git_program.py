@@ -57,6 +57,7 @@ def run_git(
         capture_output=True,
         check=False,
         timeout=seconds,
+        umask=0o077,  # it writes nothing but our own histories
     )
 
 

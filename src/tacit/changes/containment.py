@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 
 from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE, OPEN_FOLDER, write_all
+from tacit.base.paths import folders, is_inside, make_private
 from tacit.base.patterns import late_pattern
 from tacit.changes.change import SKILL_FILE, Contents, File, Refusal, Unfit
 from tacit.changes.place import Place
@@ -168,6 +169,16 @@ class Folder:
         found = self.status(name)
         return (found.st_dev, found.st_ino) if found else None
 
+    @property
+    def openness(self) -> int:
+        """The permissions that others than the owner may have on what is made in here: no more
+        than on the folder itself, so that what lies in Tacit's own folders is the user's alone."""
+        return os.fstat(self.fd).st_mode & 0o077
+
+    def make(self, name: str) -> None:
+        """Make a folder `name` in this one. Raises FileExistsError."""
+        os.mkdir(name, 0o700 | self.openness, dir_fd=self.fd)
+
     def open(self, name: str, *, make: bool = False) -> "Folder":
         """The folder `name` in this one. Raises `Escape`, or FileNotFoundError."""
         if name in ("", ".", "..") or "/" in name or "\0" in name:
@@ -175,7 +186,7 @@ class Folder:
         path = os.path.join(self.path, name)
         if make:
             try:
-                os.mkdir(name, 0o777, dir_fd=self.fd)
+                self.make(name)
             except FileExistsError:
                 pass
         try:
@@ -267,6 +278,8 @@ def open_root(place: Place, *, make: bool = False) -> Iterator[Folder]:
             root = above.descend(parts, make=make)
     else:
         if make:
+            if is_inside(real, os.path.realpath(folders().data)):
+                make_private(real)
             os.makedirs(real, exist_ok=True)
         root = Folder.at(real)
     with root:

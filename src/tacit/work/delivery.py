@@ -149,7 +149,7 @@ def file_path(target: str, name: str, binding: Binding, due: datetime) -> str:
 
 def _file(target: str, schedule: Schedule, row: ScheduleRun) -> None:
     path = file_path(target, schedule.name, schedule.binding, row.due)
-    write_atomic(path, row.output.encode() + b"\n", mode=0o644)
+    write_atomic(path, row.output.encode() + b"\n", mode=0o666)
 
 
 def _command(command: str, schedule: Schedule, row: ScheduleRun) -> None:
