@@ -30,6 +30,10 @@ MAX_PATH_DEPTH = 8
 MAX_NAME_BYTES = 200
 _RESERVED = late_pattern(r"(?i)^(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$")
 _UNSAFE = frozenset('<>:"|?*\\/')
+_LOOKS_LIKE = str.maketrans(
+    "аеорсухіјѕһԁԛԝӏгοανρτυικχ",  # Cyrillic, then Greek
+    "aeopcyxijshdqwlroavptuikx",
+)
 _MIXING = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE")
 
 
@@ -47,8 +51,8 @@ def check_path(path: str) -> Refusal | None:
     for part in parts:
         if found := check_name(part, path):
             return found
-    if parts[-1].casefold() == SKILL_FILE.casefold() and path != SKILL_FILE:
-        nested = len(parts) > 1
+    nested = len(parts) > 1
+    if any(part.casefold() == SKILL_FILE.casefold() for part in parts) and path != SKILL_FILE:
         return _refuse(
             "nested-skill" if nested else "skill-file",
             path,
@@ -110,6 +114,11 @@ def _mixes_scripts(part: str) -> bool:
         return False
     scripts = {unicodedata.name(c, "").split(" ")[0] for c in part if c.isalpha()}
     return len(scripts.intersection(_MIXING)) > 1
+
+
+def latin_reading(name: str) -> str:
+    """What `name` reads as where its letters of another alphabet look like Latin ones."""
+    return name.translate(_LOOKS_LIKE)
 
 
 def _refuse(rule: str, path: str, wrong: str, hint: str) -> Refusal:
