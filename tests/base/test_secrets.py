@@ -542,7 +542,7 @@ def _some_texts() -> list[str]:
     pieces = [
         *passwords._ALL_WORDS, *passwords._FOREIGN, *passwords._PASSWORDS, *passwords._SIGNS,
         *passwords._FOREIGN_KEYS,
-        *(option for option, *_ in passwords.COMMAND_OPTIONS), "mysql", "sshpass", "redis-cli",
+        *(option for option, *_ in secret_formats.COMMAND_OPTIONS), "mysql", "sshpass", "redis-cli",
         *(": ", "=", " is ", '"', "'", " ", "\n", "/", "curl -u bob:", "echo ", "| sudo -S", "é"),
         *(made("Vw9{A12}!") for _ in range(20)), *(made("{A32}", n) for n in range(20)),
     ]  # fmt: skip
@@ -585,8 +585,8 @@ def test_every_quantifier_has_a_bound() -> None:
     for name in vars(placeholders):  # those see one value, which has a bound itself
         tables.pop(name, None)
     patterns += [value.pattern for value in tables.values() if isinstance(value, re.Pattern)]
-    patterns += [*passwords.COMMANDS.values()]
-    patterns += [row[n] for row in passwords.COMMAND_OPTIONS for n in (1, 2)]
+    patterns += [*secret_formats.COMMANDS.values()]
+    patterns += [row[n] for row in secret_formats.COMMAND_OPTIONS for n in (1, 2)]
     for pattern in patterns:
         assert all(most < _parser.MAXREPEAT for most in _most(_parser.parse(pattern))), pattern
 
