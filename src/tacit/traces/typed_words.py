@@ -162,7 +162,7 @@ _REFERENCE = late_pattern(r"(?<!\S)@\S*:\d+(?:-\d+)?")
 _LINKED = late_pattern(r"\[(@?[^\]\n]+)\]\(file:[^)\n]*\)\s*")
 """A file that the user named, as a host writes it."""
 _BREAK = late_pattern(
-    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|(?<=\?)\s+|\n+|;\s+"
+    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|(?<=\?)\s+(?![^(\n]*\))|\n+|;\s+"
 )
 
 
