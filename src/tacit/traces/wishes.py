@@ -32,8 +32,6 @@ _LONGEST, _SHORTEST = 340, 12
 _WHOLE = 240
 """A prompt up to this length is kept whole: what stands around a wish explains it."""
 _FEW = 2
-
-
 Strength = Literal["rule", "correction", "manner", "product"]
 """A `rule` says itself that it lasts; a `correction` was said against what had been done; a
 `manner` says how things are to be made; `product` says what is built, which is a task unless it is
@@ -464,9 +462,8 @@ def _plain(text: str) -> str:
     return left if len(left) >= _SHORTEST else text
 
 
-_FAR = 100
+_FAR, _BRIEF = 100, 60
 _CLAUSE = late_pattern(r",\s+(?:and\s+|but\s+)?")
-_BRIEF = 60
 
 
 def _ruling_part(sentence: str, worked: bool) -> str:
@@ -540,13 +537,11 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
 def _asks(sentence: str, worked: bool) -> Strength | None:
     if _POLITE.search(sentence) or _RULE.search(sentence) or _lasts_abroad(sentence):
         return "rule"
-    if tells_where(sentence):
+    if tells_where(sentence) or (worked and _BY_TOOL.search(sentence)):
         return "rule"
     if _LATER.search(sentence) and _TELLS.search(sentence):
         return "rule"
     if _NOTED.search(sentence) and not _FOLLOWS.search(sentence):
-        return "rule"
-    if worked and _BY_TOOL.search(sentence):
         return "rule"
     if worked and _AGAINST.search(sentence):
         return "correction"
