@@ -18,6 +18,7 @@ from tacit.learn.demands import (
     RefusalFinding,
     RemarksFinding,
     RequestFinding,
+    StagesFinding,
     WishFinding,
 )
 from tacit.learn.drafts import COUNTING, draft, draft_sessions, propose_draft
@@ -270,7 +271,7 @@ def test_what_is_asked_for_again_and_again() -> None:
 def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> None:
     """In other words each time; words of the project's own files are what is built."""
     said = (
-        "there are new comments from the reviewbot on the branch",
+        "fix the new comments from the reviewbot on the branch",
         "please answer what reviewbot wrote in its comments",
         "reviewbot left comments again, look whether they are valid",
         "go through the comments of reviewbot",
@@ -287,8 +288,8 @@ def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> 
     assert {quote.text for quote in found.quotes} == set(said)
     assert "reviewbot" in draft(found).text
     assert of_kind(count_findings(traces[:2]), RequestFinding) == []
-    opened = [made([one], session=f"o{n}", project="/p/app") for n, one in enumerate(said)]
-    assert of_kind(count_findings(opened), RequestFinding) == [], "how sessions are begun"
+    opened = [made([said[3]], session=f"o{n}", project="/p/app") for n in range(4)]
+    assert of_kind(count_findings(opened), RequestFinding) == [], "a first prompt that is sent anew"
     tasks = ("an issue here, fix it", "fix the other issue", "the issue is back, fix that")
     turns = [made(["Go"], [one], session=f"t{n}", project="/p/app") for n, one in enumerate(tasks)]
     assert of_kind(count_findings(turns), RequestFinding) == [], "every task is about that"
@@ -300,11 +301,119 @@ def test_what_the_user_comes_back_to_is_known_by_words_that_stand_together() -> 
     )
     turns = [made(["Go"], [one], session=f"l{n}", project="/p/app") for n, one in enumerate(looks)]
     assert of_kind(count_findings(turns), RequestFinding) == [], "a turn of speech"
-    copies = sessions(["Go"], ["go through the comments of reviewbot"], number=4)
-    assert of_kind(count_findings(copies), RequestFinding) == [], "one history, copied"
     talk = ("is the release ready to be shipped now", "i thought the release was shipped")
     turns = [[one] for one in (*talk, "so why was the release shipped")]
     assert of_kind(count_findings(sessions(*turns, number=4)), RequestFinding) == []
+
+
+def spoken(*prompts: str) -> list[Trace]:
+    """A session each, in which something was done and then typed."""
+    return [
+        made(["Go", ran("ls")], [prompt], session=f"p{n}", project="/p/app")
+        for n, prompt in enumerate(prompts)
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("write docstring comments in the imperative", "Why aren't the comments imperative?",
+         "can't these comments be in the imperative mood"),
+        ("Kommentare bitte im Imperativ schreiben", "wieder kein Imperativ im Kommentar",
+         "die Kommentare gehören in den Imperativ gesetzt"),
+        ("テストは表形式で書いて", "前に言った通り、このテストも早く表形式にしてもらえますか",
+         "テストが表形式じゃない"),
+        ("测试用表驱动的写法", "这里的测试也要表驱动", "把测试改成表驱动"),
+    ],
+)  # fmt: skip
+def test_one_wish_in_other_words_each_time(said: tuple[str, ...]) -> None:
+    """By a word for what work is made of and one that says how, in three sessions; the clearest of
+    the sentences comes first."""
+    (found,) = of_kind(count_findings(spoken(*said)), RequestFinding)
+    assert len(found.sessions) == 3
+    assert said[0] in draft(found).text
+    assert of_kind(count_findings(spoken(*said[:2])), RequestFinding) == []
+
+
+def test_what_is_worked_on_in_several_sessions_is_no_wish() -> None:
+    """A feature has words of its own, but none for what work is made of."""
+    said = ("the invoice total is wrong", "round the invoice total", "show the invoice total bold")
+    assert count_findings(spoken(*said)) == []
+
+
+def test_nearly_the_same_sentence_counts_in_two_sessions() -> None:
+    said = ("PR title in Spanish please", "pr titles in spanish", "close the window")
+    (found,) = of_kind(count_findings(spoken(*said)), RequestFinding)
+    assert len(found.sessions) == 2
+
+
+def test_repositories_that_the_user_points_to() -> None:
+    """Beside the project, in three sessions; its own is none of them."""
+    said = (
+        "look at ../webkit how the tests are laid out", "do it as https://github.com/acme/webkit/",
+        "how does ../webkit handle that?", "see https://github.com/acme/app/issues/3",
+    )  # fmt: skip
+    (found,) = of_kind(count_findings(spoken(*said)), RequestFinding)
+    assert (found.thing, len(found.sessions)) == ("../webkit", 3)
+    assert "../webkit" in draft(found).text
+    own = ["see https://github.com/acme/app/issues/3"] * 4
+    assert of_kind(count_findings(spoken(*own)), RequestFinding) == []
+
+
+def test_steps_that_the_user_asks_for_one_after_the_other() -> None:
+    """In the same order in several sessions; what is asked for in one sentence is one step."""
+    link = "what is this? https://github.com/acme/app/discussions/7"
+    ordered = [
+        made([link, ran("gh api x")], ["make a pr, reply to discussion"],
+             ["address pr feedback and failing checks"], session=f"o{n}", project="/p/app")
+        for n in range(3)
+    ]  # fmt: skip
+    found = count_findings(ordered)
+    (stages,) = of_kind(found, StagesFinding)
+    text = draft(stages).text
+    steps = ("1. look into the discussion", '2. "make a pr, reply to discussion"', '3. "address pr')
+    assert [step for step in steps if step in text] == list(steps)
+    assert of_kind(found, RequestFinding) == [], "one place"
+    other = [
+        made(["Go", ran("ls")], [one], [two], session=f"x{n}", project="/p/app")
+        for n, (one, two) in enumerate(
+            [("update the changelog", "bump the version"), ("bump the version", "update changelog")]
+        )
+    ]
+    assert of_kind(count_findings(other), StagesFinding) == [], "no order"
+    plain = sessions(["Go", ran("ls")], ["commit"], ["push"], number=4)
+    assert of_kind(count_findings(plain), StagesFinding) == [], "what everybody does"
+
+
+def test_an_act_that_the_user_has_to_ask_after_is_done_unasked() -> None:
+    """And is not said to wait for their word."""
+    said = ("did you push them?", "you didn't push, why?", "push it", "push", "push")
+    found = of_kind(count_findings(spoken(*said)), RequestFinding)
+    assert [(one.verb, one.thing) for one in found] == [("forgotten", "push")]
+    assert "without being asked" in draft(found[0]).text
+    feared = ("you did not just push to main, did you?",) * 3
+    assert of_kind(count_findings(spoken(*feared)), RequestFinding) == []
+
+
+def test_the_later_word_comes_first() -> None:
+    said = (
+        "From now on write release notes in German for all users.",
+        "From now on write release notes in English for all users.",
+    )
+    (wish,) = of_kind(count_findings(spoken(*said)), WishFinding)
+    assert wish.quotes[0].text == said[1]
+
+
+def test_a_refusal_is_told_with_its_command_and_a_place_as_such() -> None:
+    traces = [
+        made(["Go", refused("python a.py check", "use uv run")], session="a", project="/p/app"),
+        made(["Go", refused("pytest -q", "prepend uv run")], session="b", project="/p/app"),
+    ]
+    (wish,) = of_kind(count_findings(traces), WishFinding)
+    assert len(wish.sessions) == 2
+    assert "of `pytest -q`" in draft(wish).text
+    (place,) = of_kind(count_findings(spoken("the samples are kept in ~/samples/a")), WishFinding)
+    assert "What the user says of app" in draft(place).text
 
 
 def test_corrections_made_once_are_gathered() -> None:
@@ -651,7 +760,7 @@ def test_the_real_sessions(home: Path, store: Store, tmp_path: Path) -> None:
     (trouble,) = checks.troubles
     assert (trouble.form, trouble.error) == ("python3 build.py", "KeyError: 'VERSION'")
     (wish,) = of_kind(found, WishFinding)
-    assert wish.quotes[0].text.startswith("No, do not invent a vers")
+    assert wish.quotes[0].text.startswith("do not invent a vers")
     assert len(wish.sessions) == 8
 
 

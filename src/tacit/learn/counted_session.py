@@ -26,9 +26,10 @@ from tacit.traces import (
     redaction,
     requests,
     session_rows,
+    typed_words,
     wishes,
 )
-from tacit.traces.requests import Request
+from tacit.traces.requests import Request, Said
 from tacit.traces.store import Store
 from tacit.traces.trace import Head, Trace
 from tacit.traces.wishes import Wish
@@ -46,8 +47,8 @@ class CountedSession(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the user said anything in it."""
     wishes: tuple[Wish, ...]
     requests: tuple[Request, ...]
-    asked: tuple[tuple[int, str, frozenset[str]], ...]
-    """The short sentences that ask for something: turn, sentence, telling words."""
+    said: tuple[Said, ...]
+    """What the user typed, sentence by sentence, but for long ones."""
     runs: tuple[CountedRun, ...]
     """What it ran, in order."""
     done: tuple[Done, ...]
@@ -73,7 +74,7 @@ def count_session(trace: Trace, copied: frozenset[int] = frozenset()) -> Counted
         bool(trace.user_words),
         tuple(wishes.wishes(trace)),
         tuple(requests.requests(trace)),
-        tuple(requests.asked(trace)),
+        tuple(requests.said(trace)),
         counted_runs(trace, lasting_runs(trace, by_call)),
         tuple(done for call, runs in by_call for done in done_by(call, runs, trace.project)),
         changes_of(trace),
@@ -179,7 +180,8 @@ def _under_one_folder(sessions: list[CountedSession], keys: dict[str, str]) -> l
 
 
 _COUNTING = (
-    habits, rates, command_purposes, copied_turns, observations, outcomes, requests, wishes
+    habits, rates, command_purposes, copied_turns, observations, outcomes, requests,
+    typed_words, wishes,
 )  # fmt: skip
 
 

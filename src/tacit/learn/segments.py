@@ -33,7 +33,7 @@ from tacit.traces.outcomes import (
 )
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import ToolCall, Trace, Turn
-from tacit.traces.wishes import content_words
+from tacit.traces.typed_words import content_words
 
 _ASKED = 600
 """Characters that are kept of what was asked."""
