@@ -582,3 +582,12 @@ def test_code_is_not_cut_into_sentences() -> None:
     told = [one.text for one in phrases(files) if one.line > 4]
     assert told[0].endswith("missing.")
     assert len(told) == 2
+
+
+def test_a_deed_of_a_wide_kind_does_not_show_another_of_it() -> None:
+    """Who ran one thing as root made nobody an administrator, unless it is said."""
+    restarted = ran("sudo systemctl restart app", "ok")
+    kept = skill("Give the reporting account administrator rights.")
+    assert "effect-permission" in rules(made(["Restart the service.", restarted]), kept)
+    asked = "Give the reporting account administrator rights, then restart."
+    assert verdict(made([asked, restarted]), kept) == "pass"
