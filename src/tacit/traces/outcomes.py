@@ -7,7 +7,8 @@ A task is a turn: a prompt and what followed it, up to what the user says next.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -154,20 +155,16 @@ _QUIET_CLASSES = ("types", "format", "build")
 _FILTERS = {"grep", "egrep", "fgrep", "rg", "awk", "sed"}
 _LOOKED_AT = 4000
 """Characters at the start and at the end of an output in which signs are looked for."""
-
-
 _WORST_FIRST = {"failed": 0, "unclear": 1, "worked": 2}
 
 
 def call_outcome(call: ToolCall) -> Outcome:
     """How a call ended."""
-    stopped = _stopped(call)
-    if stopped is not None:
+    if (stopped := _stopped(call)) is not None:
         return stopped
-    if call.kind != "shell" or not (command := command_of(call).strip()):
+    if (shell := _shell_of(call)) is None:
         return _of_tool(call)
-    shell = _Shell(call, command)
-    found = [outcome for _, outcome in shell.each()] or [shell.of_looking()]
+    found = [outcome for _, outcome in shell.ends] or [shell.of_looking()]
     worst = min(found, key=lambda outcome: _WORST_FIRST.get(outcome.state, 1))
     if worst.state == "unclear" and call.failed and not shell.is_search:
         return Outcome("failed", "exit code", _line(call.error or call.result))
@@ -181,9 +178,8 @@ def purpose_outcomes(call: ToolCall) -> list[tuple[str, Outcome]]:
 
 def _purposes(call: ToolCall, stopped: Outcome | None) -> list[tuple[str, Outcome]]:
     """The same of a call that was, or was not, stopped."""
-    if call.kind != "shell" or not (command := command_of(call).strip()):
-        return []
-    return [(name, stopped or outcome) for name, outcome in _Shell(call, command).each()]
+    shell = _shell_of(call)
+    return [(name, stopped or outcome) for name, outcome in shell.ends] if shell else []
 
 
 def failed_check(call: ToolCall) -> WorkClass | None:
@@ -219,11 +215,10 @@ def _of_tool(call: ToolCall) -> Outcome:
 class _Shell:
     """One shell call: its simple commands, what it printed, and the code it ended with."""
 
-    def __init__(self, call: ToolCall, command: str) -> None:
-        self.call = call
+    def __init__(self, command: str, result: str, failed: bool, error: str) -> None:
+        self.command, self.result, self.failed, self.error = command, result, failed, error
         self.parts = joined_commands(command)
         self.pipefail = "pipefail" in command
-        result = call.result
         if len(result) > 2 * _LOOKED_AT:
             result = f"{result[:_LOOKED_AT]}\n{result[-_LOOKED_AT:]}"
         self.output = result
@@ -237,7 +232,8 @@ class _Shell:
     def named(self) -> list[str]:
         return [name for name in self.purposes if name]
 
-    def each(self) -> Iterator[tuple[str, Outcome]]:
+    @cached_property
+    def ends(self) -> tuple[tuple[str, Outcome], ...]:
         """How each part that has a purpose ended; of one purpose the last."""
         found: dict[str, Outcome] = {}
         stopped = False
@@ -248,22 +244,22 @@ class _Shell:
                 found[name] = self._of_part(at, name)
                 stopped = found[name].state == "failed"
             stopped = stopped and self.parts[at].joined == "&&"
-        yield from found.items()
+        return tuple(found.items())
 
     def _of_part(self, at: int, name: str) -> Outcome:
-        if self.call.failed and (by_git := self._of_commit(at, name)):
+        if self.failed and (by_git := self._of_commit(at, name)):
             return by_git
         if _STARTED.search(self.output[:300]):
             return Outcome("unclear", "hidden", "it went on in the background")
         if self.told is not None and name == self.named[-1]:
             state: State = "failed" if self.told else "worked"
             return Outcome(state, "output", f"exit code {self.told}")
-        if not self.call.failed and self._speaks(at):
+        if not self.failed and self._speaks(at):
             return Outcome("worked", "exit code")
         by_output = self._by_signs(name)
-        if by_output is not None and (by_output.state == "failed" or not self.call.failed):
+        if by_output is not None and (by_output.state == "failed" or not self.failed):
             return by_output
-        if self.call.failed and not self.is_search:
+        if self.failed and not self.is_search:
             return self._failed(name)
         return self._silent(name) or self._shown(name) or Outcome("unclear", "hidden")
 
@@ -298,14 +294,14 @@ class _Shell:
     def is_search(self) -> bool:
         """Whether the code of the whole is that of a search at its end, which found nothing."""
         last = program_of(self.parts[-1].words) if self.parts else ""
-        code = values.exit_code(self.call.result[:200])
+        code = values.exit_code(self.result[:200])
         return last in _SEARCHES and len(self.parts) > 1 and code in (None, 1)
 
     def _failed(self, name: str) -> Outcome:
         """The whole ended with another code than 0: whether that is because of `name`."""
         if len(set(self.named)) > 1 and (name != self.named[-1] or not self._by_signs(name)):
             return Outcome("unclear", "hidden")  # of several, nobody knows which
-        return Outcome("failed", "exit code", _line(self.call.error or self.output))
+        return Outcome("failed", "exit code", _line(self.error or self.output))
 
     def _by_signs(self, name: str) -> Outcome | None:
         """What the output says of the purpose `name`: first in the words of its own class, since
@@ -326,7 +322,7 @@ class _Shell:
                         line = self.output[found.start() :].partition("\n")[0]
                         if line.startswith("Traceback"):
                             line = self.output.strip().rpartition("\n")[2]
-                        echoed = state == "worked" and line.strip() in command_of(self.call)
+                        echoed = state == "worked" and line.strip() in self.command
                         return Outcome(state, "output", "" if echoed else _line(line))
         return None
 
@@ -353,23 +349,28 @@ class _Shell:
         """How a command ended that only looked around."""
         lines = [line for line in self.output.splitlines() if line.strip()]
         programs = {program_of(part.words) for part in self.parts}
-        if self.call.failed:
+        if self.failed:
             last = program_of(self.parts[-1].words) if self.parts else ""
-            code = values.exit_code(self.call.result[:200]) or 1
+            code = values.exit_code(self.result[:200]) or 1
             said = [line for line in lines if not values.exit_code(line)]
             searched = last in _SEARCHES or bool(programs & _SEARCHES)
             if code == 1 and searched and not _complains(said, programs):
                 return Outcome("worked", "nothing found")
-            return Outcome("failed", "exit code", _line(self.call.error or self.output))
+            return Outcome("failed", "exit code", _line(self.error or self.output))
         if lines and len(lines) <= _SHORT_COMPLAINT and _complains(lines[:1], programs):
             return Outcome("failed", "output", _line(lines[0]))
-        return (
-            Outcome("worked", "output" if self._piped(0) else "exit code")
-            if self.parts
-            else Outcome()
-        )
+        if not self.parts:
+            return Outcome()
+        return Outcome("worked", "output" if self._piped(0) else "exit code")
 
 
+def _shell_of(call: ToolCall) -> _Shell | None:
+    """The same as for the last time it was asked about; None of what is no shell call."""
+    command = command_of(call).strip() if call.kind == "shell" else ""
+    return _known_shell(command, call.result, call.failed, call.error) if command else None
+
+
+_known_shell = lru_cache(maxsize=128)(_Shell)
 _SHORT_COMPLAINT = 8
 """Lines up to which an output that begins with a complaint is nothing else."""
 
@@ -446,8 +447,6 @@ _SHORT_ORDER = 80
 _SHIPS = late_pattern(
     r"^(?:git push|git merge|gh pr (?:create|merge)|gh release|npm publish|cargo publish|twine)"
 )
-
-
 _CI_READ = late_pattern(r"\bgh (?:run (?:view|watch)|api)\b")
 _CI_FAILED = late_pattern(r'^X \S|"conclusion": ?"failure"', re.MULTILINE)
 _CI_PASSED = late_pattern(r'^✓ \S|"conclusion": ?"success"', re.MULTILINE)
