@@ -161,11 +161,10 @@ def _may_match(text: str, row: Format) -> bool:
 
 
 def _long_words(text: str) -> str:
-    """The words of a text that are long enough for a secret, a line each; most stand there often
-    (a path, an import), and each is given once."""
+    """The words of a text that are long enough for a secret, a line each."""
     if len(text) < MIN_FORMAT:
         return ""
-    return "\n".join({word for word in text.split() if len(word) >= MIN_FORMAT})
+    return "\n".join([word for word in text.split() if len(word) >= MIN_FORMAT])
 
 
 def _rows_about(long_words: str, lower: str) -> Iterator[int]:
