@@ -244,7 +244,7 @@ def _inside(path: str, project: str) -> bool:
 
 # Tools by which a host works its own agent, rather than the user's things.
 _OF_THE_HOST = re.compile(
-    r"^[A-Z][A-Za-z]*$|(?i:plan_?mode|^think|topic|subagent|(?:^|_)agent$|spawn|delegate|todo|^(?:submit|finish|done|exit|respond))"
+    r"^[A-Z][A-Za-z]*$|(?i:plan_?mode|^think|topic|subagent|(?:^|_)agent$|spawn|delegate|todo|^(?:submit|finish|done|exit|exec$|wait$|respond))"
 )
 
 

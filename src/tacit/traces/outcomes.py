@@ -135,7 +135,11 @@ _STOPPED = late_pattern(r"\[Request interrupted by user|^(?:Operation )?(?:cance
      r"|aborted) by (?:the )?user", re.I | re.M)  # fmt: skip
 _TOOL_ERROR = late_pattern(r'^\s*(?:<tool_use_error>|Error\b[:.]?|\{"error":|\[?Error(?:Code)?\])')
 _OWN_EXIT = late_pattern(r"\b(?:exit|rc|status|ret|code)\w*\s*[:=]?\s*(\d{1,3})\s*$", re.I | re.M)
-_STARTED = late_pattern(r"running in (?:the )?background|^Command running in", re.IGNORECASE)
+_STARTED = late_pattern(
+    r"running in (?:the )?background|^Command running in|^(?:Process|Script) running with ", re.I
+)
+_CODE_UNSEEN = "Script completed\n"
+"""Before what a script printed of a command, which is seldom its exit code."""
 # Programs whose exit code 1 says that something is not there, or differs.
 _SEARCHES = {"grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which"}
 _NO_OUTPUT = late_pattern(
@@ -223,7 +227,8 @@ class _Shell:
         self.call = call
         self.parts = joined_commands(command)
         self.pipefail = "pipefail" in command
-        result = call.result
+        self.unseen = call.result.startswith(_CODE_UNSEEN)
+        result = call.result.removeprefix(_CODE_UNSEEN)
         if len(result) > 2 * _LOOKED_AT:
             result = f"{result[:_LOOKED_AT]}\n{result[-_LOOKED_AT:]}"
         self.output = result
@@ -287,7 +292,7 @@ class _Shell:
 
     def _speaks(self, at: int) -> bool:
         """Whether the code 0 of the whole says that part `at` worked: nothing hides its own."""
-        if self._piped(at):
+        if self.unseen or self._piped(at):
             return False
         return all(part.joined in ("&&", "", ")", "|", "|&") for part in self.parts[at:])
 
@@ -364,7 +369,7 @@ class _Shell:
         if lines and len(lines) <= _SHORT_COMPLAINT and _complains(lines[:1], programs):
             return Outcome("failed", "output", _line(lines[0]))
         return (
-            Outcome("worked", "output" if self._piped(0) else "exit code")
+            Outcome("worked", "output" if self.unseen or self._piped(0) else "exit code")
             if self.parts
             else Outcome()
         )
