@@ -66,6 +66,86 @@ def test_a_failure_that_another_form_mended() -> None:
     assert count_findings(sessions(DEPLOYED, number=1)) == []
 
 
+GONE = "zsh: command not found: pytest"
+NO_TEMP = (
+    "sh: can't create temp file for here document: operation not permitted\n"
+    "Aborting commit due to empty commit message."
+)
+NO_KEY = "Traceback:\n  raise NotSet\nValueError: KEY is required to be set"
+
+
+@pytest.mark.parametrize(
+    ("fails", "error", "works", "told"),
+    [
+        ("pytest", GONE, "uv run pytest", "uv run pytest"),
+        ("uv run pytest", NO_KEY, "source .env && uv run pytest", "source .env && uv run pytest"),
+        ("KEY=1 run-all", "KEY: unknown option", "run-all", "run-all"),
+        ("git commit -m \"$(cat <<'EOF'\nfix: a\nEOF\n)\"", NO_TEMP,
+         "git commit -m 'fix: a'", "git commit -m <message>"),
+        ("gh pr create --label docs --fill", "could not add label: 'docs' not found",
+         "gh pr create --fill", "gh pr create --fill"),
+        ("go vet ./...", "go: cannot find main module", "cd /p/app/src && go vet ./...",
+         "cd src && go vet ./..."),
+    ],
+)  # fmt: skip
+def test_one_manner_of_calling_it_fails_and_another_works(
+    fails: str, error: str, works: str, told: str
+) -> None:
+    """Behind a runner or without it, with something set before, in a folder, with an option or
+    without: how often the one failed, by the line that says why, and how often the other worked."""
+    bad, good = ran(fails, f"Exit code 1\n{error}", failed=True), ran(works, "done")
+    turns = [["Go.", bad, ran("echo looked"), good, good, ran("cd /p/app", "")]]
+    found = count_findings([*sessions(*turns), *sessions(["Go.", good, good], number=5)[2:]])
+    shown = [f for f in found if isinstance(f, TroubleFinding | ChecksFinding)]
+    (trouble,) = [t for f in shown for t in f.troubles]
+    assert (trouble.failed, trouble.runs, len(trouble.sessions)) == (2, 2, 2)
+    assert trouble.other == (told, 10, 10)
+    assert "Aborting" not in trouble.error
+    assert "raise" not in trouble.error
+    assert "worked 10 of 10 times" in draft(shown[0]).text
+
+
+def test_one_failure_of_a_moment_is_no_manner() -> None:
+    """An option tried once that there is not tells nothing; but one session is enough where the
+    user said in refusing it what is missing."""
+    tried = ran("gh run watch 7 --job 3", "unknown flag: --job", failed=True)
+    often = sessions(["Go.", ran("gh run watch 7", "ok"), ran("gh run watch 8", "ok")], number=4)
+    assert not of_kind(count_findings([made(["Go.", tried], project="/p/app"), *often]),
+                       TroubleFinding)  # fmt: skip
+    said = ["Go.", refused("python manage.py check", "use uv run"),
+            ran("uv run python manage.py check", "no issues")]  # fmt: skip
+    (found,) = of_kind(count_findings([made(said, project="/p/app")]), TroubleFinding)
+    assert found.troubles[0].error == "refused: use uv run"
+    assert found.troubles[0].other == ("uv run python manage.py check", 1, 1)
+
+
+@pytest.mark.parametrize(
+    "around", ["git commit --no-verify -m x", "SKIP=lint git commit -m x", "HUSKY=0 git commit"]
+)
+def test_a_way_around_is_no_manner(around: str) -> None:
+    """What skips a guard works, and is not told."""
+    bad = ran("git commit -m x", "lint: command not found", failed=True)
+    found = count_findings(sessions(["Go.", bad, bad, ran(around, "[main abc1234] x")], number=4))
+    assert around.split(maxsplit=1)[0] not in "".join(
+        draft(f).text for f in of_kind(found, TroubleFinding) if f.troubles[0].other
+    )
+
+
+def test_checks_are_told_with_their_folder_and_whole() -> None:
+    """Where in the project they are run, by `cd` before or where the shell was left; a form that
+    stands for the whole rather than one that was narrowed down."""
+    narrow = [ran(f"go test ./internal/sem -run Test{n}", "ok  a/b 0.1s") for n in range(3)]
+    lint = ran("golangci-lint run ./...", "src/a.go:1:1: bad (errcheck)\n1 issues:", failed=True)
+    turn = ["Go.", ran("cd /p/app/src && go test ./...", "ok  a/b 0.1s"), *narrow, lint]
+    (checks,) = of_kind(count_findings(sessions(turn, number=3)), ChecksFinding)
+    assert [(rate.form, rate.folder) for rate in checks.rates] == [
+        ("golangci-lint run ./...", "src"), ("go test ./...", "src"),
+    ]  # fmt: skip
+    text = draft(checks).text
+    assert "`go test ./...` in `src/`" in text
+    assert "How to check" not in text  # the line was of one package
+
+
 def test_folders_of_the_moment_are_left_out() -> None:
     """An error names the file that it is about, and not the folder in which it lay that day."""
     error = "error: Cannot find module 'x' from '/p/app/tmp/clones/clone-1a2b/src/a.ts'"

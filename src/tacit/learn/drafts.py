@@ -367,7 +367,8 @@ def _rate(rate: Rate) -> str:
         else f"worked in all {rate.runs} runs"
     )
     old = "" if rate.worked else "; some of what it finds may be older than a change"
-    return f"{_code(rate.form)}: {how}, in {sessions}{old}"
+    place = f" in {_code(rate.folder + '/')}" if rate.folder else ""
+    return f"{_code(rate.form)}{place}: {how}, in {sessions}{old}"
 
 
 def _rule(rule: RuleCount) -> str:
@@ -381,7 +382,10 @@ def _trouble(trouble: Trouble) -> str:
         f"- {_code(trouble.form)} failed {trouble.failed} of {trouble.runs} times in {sessions}:"
         f" {_code(trouble.error)}."
     )
-    if trouble.instead:
+    if trouble.other:
+        form, worked_times, times = trouble.other
+        line += f" {_code(form)} worked {worked_times} of {times} times."
+    elif trouble.instead:
         worked = "; ".join(
             f"{_code(form)} ({counted(count, 'session')})" for form, count in trouble.instead
         )
@@ -391,7 +395,9 @@ def _trouble(trouble: Trouble) -> str:
 
 def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[str]]:
     program = finding.program
-    works = list(dict.fromkeys(form for t in finding.troubles for form, _ in t.instead))
+    works = [t.other[0] for t in finding.troubles if t.other]
+    works += [form for t in finding.troubles for form, _ in t.instead]
+    works = list(dict.fromkeys(works))
     standing = next((t for t in finding.troubles if t.standing), None)
     if not works and standing:
         about = (

@@ -47,9 +47,10 @@ from tacit.learn.rates import (
     lint_rules,
     usual_form,
 )
-from tacit.learn.troubles import Trouble, absent_program, troubles
+from tacit.learn.troubles import Trouble, troubles
 from tacit.traces.command_purposes import abstracted, work_class
 from tacit.traces.observations import is_unsafe
+from tacit.traces.outcomes import absent_program
 from tacit.traces.trace import Trace
 
 
@@ -311,7 +312,8 @@ _LOOKING = re.compile(
     re.IGNORECASE,
 )
 _ONLY_LOOKS = re.compile(
-    r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch|search|eval)\b"
+    r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch|search|eval|whoami|login|help)\b"
+    r"|[ -](?:version|help)$|^command -v|^nl "
     r"|^(?:\S+=\S* )*(?:ssh|curl|wget|base64|open|xdg-open|gh (?:auth|api|browse|run)|git fetch)\b"
 )
 _ASKS = re.compile(r"\((?:.*, )?query\b|--points-at|--list\b|--contains\b| -l\b")
@@ -462,7 +464,8 @@ def is_goal(done: Done) -> bool:
 
 _LASTING = re.compile(
     r"\b(?:tag|release|publish|deploy|push|apply|(?:pr|release) create|upload|migrate|migration"
-    r"|rollout|submit|bump|version|install-service|provision)\b", re.IGNORECASE,
+    r"|rollout|submit|bump|(?:npm|pnpm|yarn|poetry|hatch) version|install-service|provision)\b",
+    re.IGNORECASE,
 )  # fmt: skip
 
 

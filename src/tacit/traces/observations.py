@@ -176,6 +176,11 @@ def is_unsafe(command: str) -> bool:
     return bool(_IS_UNSAFE.search(command))
 
 
+def gets_around(command: str) -> bool:
+    """Whether a command gets around a failure rather than over it: skips, hides, deletes."""
+    return bool(_GETS_AROUND.search(command))
+
+
 def recoveries(trace: Trace) -> list[Recovery]:
     """Failures that were followed by a success for the same end, and what changed between them.
 
