@@ -189,7 +189,10 @@ def _checks(
     if not usual:
         return []
     programs = {rate.purpose.split()[0] for rate in usual}
-    near = tuple(t for t in failing if not t.standing and (t.work or t.program in programs))
+    near = tuple(
+        t for t in failing
+        if not t.standing and (t.work or (t.program in programs and t.mended))
+    )  # fmt: skip
     rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
     known = all(EVERYBODYS_CHECKS.fullmatch(rate.purpose) for rate in usual)
     if known and not near and not rules:
@@ -246,7 +249,12 @@ def _habits(project: str, changes: list[SessionChanges]) -> Iterator[HabitsFindi
 
 
 _ORDER = ("format", "lint", "types", "build", "test", "check")
-_SHARE = 5
+_SHARE, _SHARE_OF_TASKS = 5, 15
+"""Checks that fewer run than one in so many sessions that check are not the project's; of tasks
+that somebody wrote for it, fewer."""
+_OWN_TASK = re.compile(
+    r"(?:mise run|just|make|task|rake|nox|tox|(?:npm|pnpm|yarn|bun)(?: run)?) \S|(?:bin|scripts?)/"
+)
 _FIND_FAULT = ("format", "lint", "types", "check")
 
 
@@ -257,7 +265,11 @@ def _usual(rates: list[Rate], runs: Sequence[CountedRun]) -> list[Rate]:
     same works.
     """
     most = max((len(rate.sessions) for rate in rates if rate.worked), default=0)
-    often = [rate for rate in rates if len(rate.sessions) * _SHARE >= most]
+    often = [
+        rate for rate in rates
+        if len(rate.sessions) * (_SHARE_OF_TASKS if _OWN_TASK.match(rate.purpose) else _SHARE)
+        >= most
+    ]  # fmt: skip
     kept = [rate for rate in often if rate.worked and rate.worked * 3 >= rate.runs]
     served = {rate.work for rate in kept}
     kept += [r for r in often if r.work not in served and r not in kept and _objects(r, runs)]

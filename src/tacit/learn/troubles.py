@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacit.base.secrets import clean
-from tacit.learn.rates import CALLED_WRONGLY, FEWEST, CountedRun, Rate, usual_form, whole_form
+from tacit.learn.rates import CALLED_WRONGLY, FEWEST, CountedRun, Rate, whole_form
 from tacit.traces.command_purposes import WorkClass, work_class
 from tacit.traces.observations import gets_around
 from tacit.traces.outcomes import absent_program
@@ -75,6 +75,9 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
         if max(len(sessions), by * typed) < FEWEST:
             continue
         tried = sum(tries[purpose] for purpose in {run.purpose for run in own})
+        if signature is None:  # it may be there on another machine
+            purposes = {run.purpose for run in own}
+            tried = sum(run.purpose in purposes and run.session in sessions for run in runs)
         standing = _is_standing(own, rates, sessions) or _against(own[0], hooks)
         trouble = _trouble(program, own, tried, standing=standing)
         if form and not trouble.instead:
@@ -91,20 +94,26 @@ def _failures_alike(
     """The failures that are about the call, by program and error; None for the error where the
     program is nowhere there."""
     groups: dict[tuple[str, str | None], list[CountedRun]] = {}
-    present = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
+    present = {
+        (run.session, run.form.partition(" ")[0]) for run in runs if run.outcome.state == "worked"
+    }
     for run in runs:
-        if run.outcome.state != "failed" or run.rules:
+        if run.outcome.state != "failed" or run.rules or _NO_PYTHON.search(run.error):
             continue  # what names rules was called well, and found fault with the code
         another_form = run.by_form and run.work in (None, "build")
         about_the_call = CALLED_WRONGLY.search(run.error) or another_form
         own = run.hooked == "itself" or _IGNORED.search(run.error) or _against(run, hooks)
         if run.tool or about_the_call or own or _fails_always(run.purpose, rates):
             absent = absent_program(run.error)
-            gone = absent if absent not in present else ""
+            gone = absent if (run.session, absent) not in present else ""
             program = run.purpose if own else _program(run.purpose)
             key = (gone, None) if gone else (program, _signature(run.error))
             groups.setdefault(key, []).append(run)
     return groups
+
+
+_NO_PYTHON = re.compile(r"command not found: (?:python|pip)$|\b(?:python|pip): command not found")
+"""Everybody then types `python3`."""
 
 
 # The same command in two manners.
@@ -160,7 +169,8 @@ class _Side(NamedTuple):
     def is_clean(self) -> bool:
         """Whether the one manner fails nearly always, for how it is called, and the other works."""
         failed, worked = self.failed, self.worked
-        if len(failed) < _MOSTLY * len(self.bad) or not worked:
+        meant = [run for run in self.bad if run.outcome.state != "refused" or self._refused(run)]
+        if not failed or not worked or len(failed) < _MOSTLY * len(meant):
             return False
         if any(map(self._refused, failed)):
             return True
@@ -191,7 +201,7 @@ class _Side(NamedTuple):
             form, works = f"{_entered(left)}{form}", f"{_entered(self.worked)}{works}"
         elif self.needed and self.how.startswith("export "):
             works = f"{self.how}… && {works}"
-        bad = len(self.bad) - (len(self.failed) - len(left))
+        bad = sum(run.outcome.state == "worked" for run in self.bad) + len(left)
         sessions = tuple(dict.fromkeys(run.session for run in left))
         other = (works, len(self.worked), len(self.good))
         return Trouble(
@@ -201,6 +211,10 @@ class _Side(NamedTuple):
 
 def _shown(run: CountedRun) -> str:
     return run.form.replace("<message>", "\"$(cat <<'EOF' …)\"") if "<<" in run.manner else run.form
+
+
+_NO_WAY = re.compile(r"sudo\b")
+"""What is no answer to a failure: that is the user's to say."""
 
 
 def _entered(runs: Sequence[CountedRun]) -> str:
@@ -224,7 +238,7 @@ def _sides(how: str, runs: Sequence[CountedRun]) -> Iterator[_Side]:
     lacking = [run for run in runs if how not in _manner(run)]
     for needed, bad, other in ((False, having, lacking), (True, lacking, having)):
         good = [run for run in other if run.outcome.state != "refused"]
-        if not any(gets_around(run.form) for run in good) and not gets_around(how):
+        if not any(gets_around(run.form) for run in good) and not _NO_WAY.match(how):
             yield _Side(how, needed, bad, good)
 
 
@@ -271,15 +285,20 @@ def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> 
     worked = [run for run in runs if run.outcome.state == "worked"]
     name = re.compile(
         rf"{_RUNS_OTHERS}\b.*(?<![\w./-]){re.escape(program)}(?![\w.-])"
-        rf"|^(?:\S+/{re.escape(program)}|{re.escape(program)}3)(?= |$)"
+        rf"|^\S+/{re.escape(program)}(?= |$)"
     )
-    within = [run for run in worked if name.search(run.form)]
-    by_purpose: dict[str, list[CountedRun]] = {}
-    for run in within:
-        by_purpose.setdefault(run.purpose, []).append(run)
-    best = max(by_purpose.values(), key=lambda own: len({run.session for run in own}), default=[])
-    form = usual_form(best[0].purpose, [run.form for run in best]) if best else ""
-    return form, len({run.session for run in best})
+    by_form: dict[str, list[CountedRun]] = {}
+    for run in worked:
+        if name.search(run.form):
+            words = run.form.split()
+            at = next((n for n, word in enumerate(words) if program in word.split("/")[-1]), 0)
+            by_form.setdefault(" ".join(words[: at + 1]), []).append(run)
+    ways = {form: {run.session for run in own} for form, own in by_form.items()}
+    best = max(ways, key=lambda form: len(ways[form]), default="")
+    if not best:
+        return "", 0
+    rest = "" if any(run.form == best for run in by_form[best]) else " …"
+    return f"{clean(best)}{rest}", len(ways[best])
 
 
 def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:

@@ -361,8 +361,11 @@ def manner(parts: Sequence[SimpleCommand], at: int, project: str = "") -> tuple[
     found = [_prepares(part.words, project) for part in parts[:at] if part.words[0] in _SETS]
     runs = words[: len(words) - len(meant)]
     found += [f"{word.partition('=')[0]}=" for word in runs if _ASSIGN.match(word)]
-    runs = [word for word in runs if _WORD.fullmatch(word) and word not in _NO_MATTER]
-    found += [" ".join(runs)] if runs else []
+    by = [
+        word for before, word in pairwise(["", *runs])
+        if word in {*_WRAPPERS, *_RUNNERS} - _NO_MATTER or word in _RUNNERS.get(before, ())
+    ]  # fmt: skip
+    found += [" ".join(by)] if by else []
     folder, _, _ = meant[0].rpartition("/") if meant else ("", "", "")
     found += [f"{folder.removeprefix('./')}/"] if folder and folder[0] not in "/~$" else []
     if meant[1:2] == ["-m"] and _INTERPRETERS.fullmatch(meant[0]):
@@ -478,6 +481,8 @@ _VALUES = (
     (late_pattern(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"), "<id>"),
     (late_pattern(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "<id>"),
 )
+_PRIVATE = late_pattern(r"\w*(?:KEY|TOKEN|SECRET|PASS|PWD|URL|DSN|CREDENTIALS?)\w*=")
+"""An assignment of what nobody else should see, or of where something lies."""
 _LONG_WORD = 60
 
 
@@ -512,6 +517,8 @@ def _is_file(word: str) -> bool:
 
 
 def _plain_word(word: str, project: str) -> str:
+    if _PRIVATE.match(word):
+        return f"{word.partition('=')[0]}=<value>"
     for pattern, name in _VALUES:
         word = pattern.sub(name, word)
     if project and word.startswith(project.rstrip("/") + "/"):

@@ -155,6 +155,8 @@ _ERROR_LINE = late_pattern(
 # They say nothing when all is well.
 _QUIET = {"go build", "go vet", "tsc", "gofmt", "git add", "git checkout", "git push", "git stash"}
 _QUIET_CLASSES = ("types", "format", "build")
+_ASKS = {"gh pr checks", "gh run watch", "gh run view"}
+_ASKING = {"--check", "--exit-code", "--exit-status"}
 _FILTERS = {"grep", "egrep", "fgrep", "rg", "awk", "sed"}
 _LOOKED_AT = 4000
 """Characters at the start and at the end of an output in which signs are looked for."""
@@ -282,9 +284,16 @@ class _Shell:
         by_output = self._by_signs(name)
         if by_output is not None and (by_output.state == "failed" or not self.call.failed):
             return by_output
+        if self.call.failed and self._tells_by_code(at, name):
+            return Outcome("worked", "output", telling_line(self.output))
         if self.call.failed and not self.is_search:
             return self._failed(name)
         return self._silent(name) or self._shown(name) or Outcome("unclear", "hidden")
+
+    def _tells_by_code(self, at: int, name: str) -> bool:
+        """Whether the code answers a question, such as whether checks elsewhere are done."""
+        asks = name in _ASKS or (work_class(name) is None and _ASKING & set(self.parts[at].words))
+        return bool(asks) and not _ERROR_LINE.search(self.output)
 
     def _of_shell(self, at: int) -> Outcome | None:
         """What it means for a part that the shell did not find the folder or the program of
