@@ -1,6 +1,7 @@
 """What counting finds in sessions, what it leaves alone, and that its drafts are sound."""
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from skills_ref.validator import validate
 from tacit.base import trust
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
-from tacit.learn.counted_session import count_session
+from tacit.learn.counted_session import count_session, one_project_each
 from tacit.learn.demands import (
     Finding,
     RefusalFinding,
@@ -793,6 +794,49 @@ def test_the_repository_that_a_session_names_is_its_project(tmp_path: Path) -> N
     assert (found.project, len(found.sessions)) == (str(tmp_path), 3)
     others = [named(one, f"github.com/{one.session}/tool") for one in own]
     assert not of_kind(count_findings(others), RequestFinding)
+
+
+def test_a_folder_that_got_another_name_is_one_project() -> None:
+    """Where it lay beside the new one until that began, and the same files were changed in both;
+    another folder with the same files is another project. What a folder was a checkout of is one
+    repository, under whatever name it moved to."""
+    files = [edited(f"/p/acme-{{}}/lib/part{n}.py").arguments["file_path"] for n in range(4)]
+
+    def work(name: str, day: int, session: str, repository: str = "") -> Trace:
+        calls = [edited(path.format(name)) for path in files]
+        one = made(["Go.", *calls, ran("make check", "ok")], session=session,
+                   project=f"/p/acme-{name}")  # fmt: skip
+        at = datetime(2026, 3, day, tzinfo=UTC)
+        head = msgspec.structs.replace(one.head, started=at, ended=at, repository=repository)
+        return Trace(head, one.turns)
+
+    renamed = [work("old", 1, "a"), work("new", 2, "b")]
+    assert {s.project for s in one_project_each([*map(count_session, renamed)])} == {"/p/acme-new"}
+    at_once = [work("old", 1, "a"), work("new", 2, "b"), work("old", 3, "c")]
+    assert len({s.project for s in one_project_each([*map(count_session, at_once)])}) == 2
+    moved = [work("x", 1, "a", "h/o/x"), work("x", 2, "b", "h/o/y"), work("y", 1, "c", "h/o/y")]
+    assert len({s.project for s in one_project_each([*map(count_session, moved)])}) == 1
+
+
+def test_a_task_of_the_project_is_a_check_though_few_run_it() -> None:
+    """Nobody knows it from elsewhere; what a few sessions ran of everybody's checks is left out."""
+    often = sessions(["Go.", ran("go test ./...", "ok"), ran("gofmt -l .", "")], number=12)
+    few = [made(["Go.", ran("mise run verify", "ok"), ran("go vet ./...", "")], session=f"f{n}",
+                project="/p/app") for n in range(2)]  # fmt: skip
+    (checks,) = of_kind(count_findings([*often, *few]), ChecksFinding)
+    assert [rate.purpose for rate in checks.rates] == ["gofmt", "go test", "mise run verify"]
+
+
+def test_a_program_that_is_missing_on_one_machine() -> None:
+    """It is missing there, whatever others have; and it is told how it can be run."""
+    there = sessions(["Go.", ran("hk install --all", "done")], number=9)
+    gone = ran("hk install --all", "zsh: command not found: hk", failed=True)
+    by = ran("mise x hk -- hk install --all", "done")
+    here = [made(["Go.", gone, by], session=f"g{n}", project="/p/app") for n in range(3)]
+    found = of_kind(count_findings([*there, *here]), TroubleFinding)
+    text = "".join(draft(one).text for one in found)
+    assert "`hk` failed 3 of 6 times in 3 sessions" in text
+    assert "`mise x hk -- hk install --all`" in text
 
 
 def test_what_is_built_counts_where_it_is_said_again() -> None:

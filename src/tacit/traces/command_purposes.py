@@ -365,7 +365,7 @@ def manner(parts: Sequence[SimpleCommand], at: int, project: str = "") -> tuple[
         word for before, word in pairwise(["", *runs])
         if word in {*_WRAPPERS, *_RUNNERS} - _NO_MATTER or word in _RUNNERS.get(before, ())
     ]  # fmt: skip
-    found += [" ".join(by)] if by else []
+    found += [" ".join(by).replace("mise x", "mise exec")] if by else []
     folder, _, _ = meant[0].rpartition("/") if meant else ("", "", "")
     found += [f"{folder.removeprefix('./')}/"] if folder and folder[0] not in "/~$" else []
     if meant[1:2] == ["-m"] and _INTERPRETERS.fullmatch(meant[0]):
