@@ -859,6 +859,33 @@ def test_plans_that_are_always_read_first_are_waited_for() -> None:
     assert not of_kind(count_findings(own[:2]), RequestFinding)
 
 
+def test_an_answer_at_the_forge_ends_a_procedure() -> None:
+    """A query that changes something is no looking: it is what the steps lead to. Scripts that lie
+    on one machine, and what only looks, are no steps."""
+    answer = (
+        "gh api graphql -f query='mutation($id:ID!,$body:String!) { addDiscussionComment(input:"
+        " {discussionId: $id, body: $body}) { comment { url } } }' -f id=D_%d -f body='Fixed.'"
+    )
+    asked = "gh api graphql -f query='query { repository { discussion(number:%d) { id } } }'"
+    found = count_findings(
+        made(["Fix it, and reply.", ran(asked % n, "{}"), ran("git switch -c fix/x", ""),
+              ran("python3 /Users/me/.tools/look.py", "seen"), ran("git ls-remote o x", "a"),
+              edited(), ran("git push -u origin fix/x", ""),
+              ran("gh pr create --fill", "https://github.com/o/r/pull/1"),
+              ran(answer % n, "{}")], session=f"s{n}", project="/p/app")
+        for n in range(2)
+    )  # fmt: skip
+    (procedure,) = [
+        one for one in of_kind(found, ProcedureFinding) if "DiscussionComment" in one.goal
+    ]
+    assert [step.key for step in procedure.steps] == [
+        "git switch", "git push", "gh pr create", "gh api addDiscussionComment",
+    ]  # fmt: skip
+    made_draft = draft(procedure)
+    assert made_draft.name == "app-discussion-reply"
+    assert "mutation { addDiscussionComment … }" in made_draft.text
+
+
 def test_steps_that_are_checks_make_no_procedure() -> None:
     """They are told with the checks; what everybody knows is told nowhere."""
     steps = ["Ship it", ran("make lint"), ran("git commit -m x"), ran("git push"),

@@ -434,6 +434,8 @@ _WORK_NAMES = (
     (re.compile(r"\b(?:deploy|rollout|apply|provision)\b"), "deployment"),
     (re.compile(r"\bgh pr create\b"), "pull-request"),
     (re.compile(r"\bmigrat"), "migration"),
+    (re.compile(r"DiscussionComment"), "discussion-reply"),
+    (re.compile(r"ReviewThread"), "review-reply"),
 )
 
 

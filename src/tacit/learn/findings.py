@@ -325,7 +325,8 @@ _LOOKING = re.compile(
 )
 _ONLY_LOOKS = re.compile(
     r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch|search|eval|whoami|login|help)\b"
-    r"|[ -](?:version|help)$|^command -v|^nl "
+    r"|[ -](?:version|help|ls)$|^command -v|^nl |^\S+ tasks\b"
+    r"|^git (?:ls-\w+|merge-base|describe|rev-list|cat-file|show-ref|reflog|name-rev)\b"
     r"|^(?:\S+=\S* )*(?:ssh|curl|wget|base64|open|xdg-open|gh (?:auth|api|browse|run)|git fetch)\b"
 )
 _ASKS = re.compile(r"\((?:.*, )?query\b|--points-at|--list\b|--contains\b| -l\b")
@@ -360,7 +361,8 @@ def _procedures(
                    if done.key == goal)  # fmt: skip
         if tool and project and len(led) < _MANY_LED and not _SHARED_WORK.search(goal):
             continue  # how the agent works, perhaps
-        if len(steps) >= _SHORTEST and len(telling) >= (1 if len(led) > FEWEST else FEWEST):
+        few = len(led) > FEWEST or _CHANGES.match(goal)
+        if len(steps) >= _SHORTEST and len(telling) >= (1 if few else FEWEST):
             told |= {(session, step.key) for session in led for step in steps if step.key != goal}
             yield ProcedureFinding(
                 project=project,
@@ -426,11 +428,13 @@ def _steps_around(goal: str, led: _Led) -> tuple[Step, ...]:
     kept = [key for key, by in shown.items() if len(by) * _HALF > len(led)]
     if any(len(safe.get(key, ())) * _HALF <= len(led) for key in kept):
         return ()
+    forms = {key: [form for own in safe[key].values() for form in own] for key in kept}
+    kept = [key for key in kept if key == goal or not all(map(_OF_A_MACHINE.search, forms[key]))]
     order = sorted(kept, key=lambda a: -sum(_comes_first(a, b, first) for b in kept))
     middle = order.index(goal)
     return tuple(
         Step(
-            _common_form(key, [form for own in safe[key].values() for form in own]),
+            _common_form(key, forms[key]),
             len(safe[key]),
             key,
         )
@@ -462,6 +466,8 @@ def is_step(done: Done) -> bool:
     if done.key.startswith("edit "):
         return bool(_COMPANION.search(done.key))
     begins = " ".join(done.form.split()[:4])
+    if _CHANGES.match(done.key):
+        return True
     return not _ASKS.search(done.form) and (done.tool or not _ONLY_LOOKS.search(begins))
 
 
@@ -471,9 +477,13 @@ def is_goal(done: Done) -> bool:
         return not _LOOKING.search(done.key)
     if done.key.startswith("edit "):
         return False
-    return done.key not in KNOWN_TO_ALL and bool(_LASTING.search(done.key))
+    lasting = _LASTING.search(done.key) or _CHANGES.match(done.key)
+    return done.key not in KNOWN_TO_ALL and bool(lasting)
 
 
+_CHANGES = re.compile(r"gh api ([a-z]+[A-Z]\w+)")
+"""What is changed at the forge, where others see it."""
+_OF_A_MACHINE = re.compile(r"(?:^|[\s=\"'])(?:~|/Users|/home|/tmp|/var|/private|[A-Za-z]:[\\/])\S")
 _LASTING = re.compile(
     r"\b(?:tag|release|publish|deploy|push|apply|(?:pr|release) create|upload|migrate|migration"
     r"|rollout|submit|bump|(?:npm|pnpm|yarn|poetry|hatch) version|install-service|provision)\b",
@@ -484,6 +494,8 @@ _LASTING = re.compile(
 def _common_form(key: str, forms: list[str]) -> str:
     """One form for several: the one that most have, with what differs as a variable."""
     common, count = Counter(forms).most_common(1)[0]
+    if changes := _CHANGES.match(key):
+        return f"gh api graphql -f query='mutation {{ {changes[1]} … }}' …"
     if 2 * count > len(forms):
         return common
     alike = len({len(form.split()) for form in forms}) == 1

@@ -413,9 +413,15 @@ def _name(words: list[str], depth: int) -> str:
     if "." in name and name not in _WITH_SUBCOMMANDS:
         return name  # a script: what it is given are values
     subcommands = _subcommands(name, rest)
+    if subcommands == ["api"] and (changes := _MUTATION.search(" ".join(rest))):
+        return f"{name} api {changes[1]}"
     if subcommands and subcommands[0] in _ONLY_LOOK.get(name, ()):
         return ""
     return " ".join([name, *subcommands])
+
+
+_MUTATION = late_pattern(r"\bmutation\b[^{]{0,400}\{\s*(?:\w+\s*:\s*)?([a-z]+[A-Z]\w{2,50})\s*\(")
+"""What a call of an API by a query changes: `addComment`."""
 
 
 def _interpreted(program: str, rest: list[str], depth: int) -> str:
@@ -523,6 +529,8 @@ def _plain_word(word: str, project: str) -> str:
         word = pattern.sub(name, word)
     if project and word.startswith(project.rstrip("/") + "/"):
         word = word[len(project.rstrip("/")) + 1 :]
+    if changes := _MUTATION.search(word) if "mutation" in word else None:
+        return f"{word.partition('=')[0]}='mutation {{ {changes[1]} … }}'"
     if len(word) > _LONG_WORD and re.search(r"\s", word):
         return "<text>"
     return f'"{word}"' if re.search(r"\s|^$", word) else word
