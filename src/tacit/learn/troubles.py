@@ -134,7 +134,7 @@ def by_manner(runs: Sequence[CountedRun]) -> tuple[list[Trouble], set[int]]:
     found: list[Trouble] = []
     told: set[int] = set()
     for purpose, own in by_purpose.items():
-        if all(run.outcome.state == "worked" for run in own):
+        if not any(run.reply or (run.error and CALLED_WRONGLY.search(run.error)) for run in own):
             continue
         sides = [side for how in _manners(own) for side in _sides(how, own)]
         for side in sorted(sides, key=lambda s: (-len(s.good), -len(s.bad), s.how)):
@@ -238,7 +238,10 @@ def _sides(how: str, runs: Sequence[CountedRun]) -> Iterator[_Side]:
     lacking = [run for run in runs if how not in _manner(run)]
     for needed, bad, other in ((False, having, lacking), (True, lacking, having)):
         good = [run for run in other if run.outcome.state != "refused"]
-        if not any(gets_around(run.form) for run in good) and not _NO_WAY.match(how):
+        failed = (
+            any(run.outcome.state != "worked" for run in bad) and good and not _NO_WAY.match(how)
+        )
+        if failed and not any(gets_around(run.form) for run in good):
             yield _Side(how, needed, bad, good)
 
 

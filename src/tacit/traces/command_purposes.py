@@ -413,7 +413,11 @@ def _name(words: list[str], depth: int) -> str:
     if "." in name and name not in _WITH_SUBCOMMANDS:
         return name  # a script: what it is given are values
     subcommands = _subcommands(name, rest)
-    if subcommands == ["api"] and (changes := _MUTATION.search(" ".join(rest))):
+    if (
+        subcommands == ["api"]
+        and "graphql" in rest
+        and (changes := _MUTATION.search(" ".join(rest)))
+    ):
         return f"{name} api {changes[1]}"
     if subcommands and subcommands[0] in _ONLY_LOOK.get(name, ()):
         return ""
@@ -523,7 +527,7 @@ def _is_file(word: str) -> bool:
 
 
 def _plain_word(word: str, project: str) -> str:
-    if _PRIVATE.match(word):
+    if "=" in word and _PRIVATE.match(word):
         return f"{word.partition('=')[0]}=<value>"
     for pattern, name in _VALUES:
         word = pattern.sub(name, word)

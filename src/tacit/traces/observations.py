@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -176,6 +177,7 @@ def is_unsafe(command: str) -> bool:
     return bool(_IS_UNSAFE.search(command))
 
 
+@lru_cache(maxsize=1024)
 def gets_around(command: str) -> bool:
     """Whether a command gets around a failure rather than over it: skips, hides, deletes."""
     return bool(_GETS_AROUND.search(command))

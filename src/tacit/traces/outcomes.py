@@ -7,6 +7,7 @@ pipe that hides it, never for a search that found nothing. What cannot be known 
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -172,12 +173,7 @@ def call_outcome(call: ToolCall) -> Outcome:
         return stopped
     if call.kind != "shell" or not (command := command_of(call).strip()):
         return _of_tool(call)
-    shell = _Shell(call, command)
-    found = [outcome for _, outcome in shell.each()] or [shell.of_looking()]
-    worst = min(found, key=lambda outcome: _WORST_FIRST.get(outcome.state, 1))
-    if worst.state == "unclear" and call.failed and not shell.is_search:
-        return Outcome("failed", "exit code", telling_line(call.error or call.result))
-    return worst
+    return _shell_outcomes(command, call.result, call.failed, call.error)[0]
 
 
 def purpose_outcomes(call: ToolCall) -> list[tuple[str, Outcome]]:
@@ -185,7 +181,23 @@ def purpose_outcomes(call: ToolCall) -> list[tuple[str, Outcome]]:
     stopped = stopped_early(call)
     if call.kind != "shell" or not (command := command_of(call).strip()):
         return []
-    return [(name, stopped or outcome) for name, outcome in _Shell(call, command).each()]
+    each = _shell_outcomes(command, call.result, call.failed, call.error)[1]
+    return [(name, stopped or outcome) for name, outcome in each]
+
+
+@lru_cache(maxsize=256)
+def _shell_outcomes(
+    command: str, result: str, failed: bool, error: str
+) -> tuple[Outcome, tuple[tuple[str, Outcome], ...]]:
+    """How a command ended, and each of its purposes; of one session this is asked several times."""
+    call = ToolCall("", "", "shell", {"command": command}, result, failed, error)
+    shell = _Shell(call, command)
+    each = tuple(shell.each())
+    found = [outcome for _, outcome in each] or [shell.of_looking()]
+    worst = min(found, key=lambda outcome: _WORST_FIRST.get(outcome.state, 1))
+    if worst.state == "unclear" and failed and not shell.is_search:
+        worst = Outcome("failed", "exit code", telling_line(error or result))
+    return worst, each
 
 
 def failed_check(call: ToolCall) -> WorkClass | None:
