@@ -116,7 +116,7 @@ def test_one_failure_of_a_moment_is_no_manner() -> None:
     said = ["Go.", refused("python manage.py check", "use uv run"),
             ran("uv run python manage.py check", "no issues")]  # fmt: skip
     (found,) = of_kind(count_findings([made(said, project="/p/app")]), TroubleFinding)
-    assert found.troubles[0].error == "refused: use uv run"
+    assert "was refused in 1 session: the user said “use uv run”." in draft(found).text
     assert found.troubles[0].other == ("uv run python manage.py check", 1, 1)
 
 

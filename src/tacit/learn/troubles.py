@@ -18,7 +18,7 @@ import msgspec
 
 from tacit.base.secrets import clean
 from tacit.learn.rates import CALLED_WRONGLY, FEWEST, CountedRun, Rate, whole_form
-from tacit.traces.command_purposes import WorkClass, work_class
+from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
 from tacit.traces.observations import gets_around
 from tacit.traces.outcomes import absent_program
 
@@ -51,6 +51,11 @@ class Trouble(msgspec.Struct, frozen=True):
     @property
     def work(self) -> WorkClass | None:
         return work_class(self.form)
+
+    @property
+    def works(self) -> tuple[str, ...]:
+        """The forms that worked in its place."""
+        return (self.other[0],) if self.other else tuple(form for form, _ in self.instead)
 
     @property
     def mended(self) -> bool:
@@ -118,6 +123,8 @@ _NO_PYTHON = re.compile(r"command not found: (?:python|pip)$|\b(?:python|pip): c
 
 # The same command in two manners.
 
+REFUSED_FOR = "refused: "
+"""Before what the user said in refusing a call, in the place of an error."""
 _SAID_MOST = 2
 _MOSTLY = 0.75
 
@@ -192,10 +199,10 @@ class _Side(NamedTuple):
 
     def trouble(self, purpose: str, left: list[CountedRun]) -> Trouble:
         """What fails, over the runs of `left`, and how it works."""
-        form = Counter(_shown(run) for run in reversed(left)).most_common(1)[0][0]
-        errors = [run.error or f"refused: {run.reply}" for run in reversed(left)]
-        told = [error for error in errors if CALLED_WRONGLY.search(error)] or errors
-        error = Counter(told).most_common(1)[0][0]
+        said = [run.error or f"{REFUSED_FOR}{run.reply}" for run in reversed(left)]
+        error = Counter([e for e in said if CALLED_WRONGLY.search(e)] or said).most_common(1)[0][0]
+        alike = [_shown(run) for run, e in zip(reversed(left), said, strict=True) if e == error]
+        form = Counter(alike).most_common(1)[0][0]
         works = whole_form(purpose, self.worked)
         if self.how.startswith("in "):
             form, works = f"{_entered(left)}{form}", f"{_entered(self.worked)}{works}"
@@ -204,9 +211,9 @@ class _Side(NamedTuple):
         bad = sum(run.outcome.state == "worked" for run in self.bad) + len(left)
         sessions = tuple(dict.fromkeys(run.session for run in left))
         other = (works, len(self.worked), len(self.good))
-        return Trouble(
-            _program(purpose), clean(form), clean(error), len(left), bad, sessions, other=other
-        )
+        everybodys = is_everybodys(purpose.partition(" ")[0])
+        program = purpose if everybodys and not work_class(purpose) else _program(purpose)
+        return Trouble(program, clean(form), clean(error), len(left), bad, sessions, other=other)
 
 
 def _shown(run: CountedRun) -> str:
