@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacit.base.secrets import clean
-from tacit.learn.rates import CALLED_WRONGLY, FEWEST, CountedRun, Rate, whole_form
+from tacit.learn.rates import CALLED_WRONGLY, FEWEST, CountedRun, Rate, usual_form, whole_form
 from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
 from tacit.traces.observations import gets_around
 from tacit.traces.outcomes import absent_program
@@ -76,6 +76,8 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
     for (program, signature), own in _failures_alike(runs, rates, hooks).items():
         sessions = tuple(dict.fromkeys(run.session for run in own))
         form, by = _in_its_place(own, runs) if signature is None else ("", 0)
+        if signature is None and not form and _works_elsewhere(program, runs):
+            continue
         typed = any(run.form.partition(" ")[0] == program for run in own)
         if max(len(sessions), by * typed) < FEWEST:
             continue
@@ -91,6 +93,11 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
         if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
             found.append(trouble)
     return found
+
+
+def _works_elsewhere(program: str, runs: Sequence[CountedRun]) -> bool:
+    worked = (run.form for run in runs if run.outcome.state == "worked")
+    return any(form.partition(" ")[0] == program for form in worked)
 
 
 def _failures_alike(
@@ -307,8 +314,13 @@ def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> 
     best = max(ways, key=lambda form: len(ways[form]), default="")
     if not best:
         return "", 0
-    rest = "" if any(run.form == best for run in by_form[best]) else " …"
-    return f"{clean(best)}{rest}", len(ways[best])
+    purposes = {run.purpose for run in by_form[best]}
+    one = (
+        usual_form(purposes.pop(), [run.form for run in by_form[best]])
+        if len(purposes) == 1
+        else ""
+    )
+    return one if best in one else f"{clean(best)} …", len(ways[best])
 
 
 def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
