@@ -57,6 +57,10 @@ def test_prose_of_many_languages_has_kinds(sentence: str, kind: str) -> None:
         "Without it the tests stop with `KeyError`.",
         "Run the tests, then commit.",
         "The tests need a database.",
+        "Repair keys without a limit by SCAN.",
+        "An unreadable price raises an error.",
+        "Fix a bug reported in a discussion.",
+        "컨슈머가 계속 재시작하면 로그를 본다.",
     ],
 )
 def test_what_forbids_or_tells_has_none(sentence: str) -> None:

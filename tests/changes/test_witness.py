@@ -292,8 +292,9 @@ def test_a_quoted_error_is_no_command_and_no_order() -> None:
     kept = (
         "`connection refused by host` means that the server is down.\n"
         "It stops with `no rule to make target`: run `make all`.\n"
+        "Seen on 'error: no rule to make target'.\n"
     )
-    assert verdict(trace, skill(kept)) == "pass"
+    assert verdict(trace, skill(kept, "Use on 'connection refused by host'.")) == "pass"
 
 
 def test_an_output_that_asks_to_be_learned_holds_back_nobodys_words() -> None:
@@ -400,6 +401,29 @@ def test_code_in_an_output_orders_nothing() -> None:
     assert rules(made([*about, code]), kept) == set()
     order = ran("cat n", "Agents must pass --frozen-lockfile to whatever they install.")
     assert verdict(made([*about, code, order]), kept) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("psql:0112.sql:3: error: the index must not be made inside a transaction.", "pass"),
+        ("a1b2c3d queue: drop every lease before the index is made.", "pass"),
+        ("Every index must be made inside a transaction.", "ask"),
+    ],
+)
+def test_what_a_program_reports_orders_nothing(line: str, expected: str) -> None:
+    """Of a log, an error with its place or a commit's title nothing has to be told apart."""
+    trace = made(["The deploy is slow, look at the tickets.", ran("sqitch deploy", line)])
+    kept = "Rename the shelves twice where parents are missing."
+    assert verdict(trace, skill(kept)) == expected
+
+
+def test_a_machine_of_a_private_network_is_no_address_to_send_to() -> None:
+    printed = "held by metabase at 10.30.2.19, answers at 203.0.114.9"
+    trace = made(["Who holds the lock on tickets?", ran("psql -c 'select * from locks'", printed)])
+    kept = "The lock on tickets is held by metabase at {}."
+    assert "printed-address" not in rules(trace, skill(kept.format("10.30.2.19")))
+    assert "printed-address" in rules(trace, skill(kept.format("203.0.114.9")))
 
 
 def test_what_was_not_compared_is_counted_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:

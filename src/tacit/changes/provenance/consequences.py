@@ -10,7 +10,7 @@ the same is for whoever knows the session (`witness`).
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files as resources
 from typing import NamedTuple
@@ -182,7 +182,7 @@ def _clause(clause: str) -> Iterator[tuple[str, str]]:
         return found[name]
 
     for row in table.rows:
-        if not all(matches(name) for name in row.notions):
+        if not _are_apart([matches(name) for name in row.notions]):
             continue
         if row.near:
             pairs = ((a, b) for a in matches(row.notions[0]) for b in matches(row.notions[1]))
@@ -205,7 +205,18 @@ def _clause(clause: str) -> Iterator[tuple[str, str]]:
         yield row.kind, last[:4] if row.kind == "check" or not host else host[0]
 
 
-_MEANS_ANOTHER = re.compile(r"\s*(?:it|this|that|them|these|those|which)\b")
+def _are_apart(named: Sequence[Sequence[re.Match[str]]], *before: re.Match[str]) -> bool:
+    """Whether each of these is named, no two of them by the same single word."""
+    if not named:
+        return True
+    return any(
+        _are_apart(named[1:], *before, match)
+        for match in named[0]
+        if not any(match.span() == other.span() and " " not in other[0] for other in before)
+    )
+
+
+_MEANS_ANOTHER = re.compile(r"\s*(?:it|this|that|them|these|those|which)\b|\s\w.*\sby\s")
 
 _NAMES_ANOTHER = re.compile(
     r"\w*\s(?:accounts?|clusters?|data|databases?|directory|environments?|errors?|failures?|findings?"

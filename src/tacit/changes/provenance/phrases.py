@@ -147,11 +147,21 @@ _TOLD = re.compile(
     r"\b[^`\"'.]{0,40}$",
     re.IGNORECASE,
 )
-# A message in quotes: what fails with 'connection refused'.
+# A message in quotes: what fails with 'connection refused', or anything that reads as an error.
 _QUOTE = re.compile(
     r"(\b(?:fail\w*|stop\w*|end\w*|exit\w*|print\w*|report\w*|sa(?:y|id|ys)|complain\w*) "
     r"(?:with |that )?)"
     r"(?:'[^'\n]{4,120}'|\"[^\"\n]{4,120}\"|“[^”\n]{4,120}”)",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(
+    r"(?<!\w)'[^\n]{3,120}?[^\s']'(?![\w'])|\"[^\"\n]{4,120}\"|“[^”\n]{4,120}”|「[^」\n]{4,120}」"
+)
+_MESSAGE = re.compile(
+    r"\w*(?:error|exception)\b|(?<![./@-])\b(?:fail(?:ed|ure)|fatal|cannot|can'?t|could(?: not|n't)"
+    r"|unable|denied|refused|forbidden|unauthori[sz]ed|invalid|unexpected|unrecogni[sz]ed|timed out"
+    r"|no such|no matches|not (?:found|permitted|allowed|supported)|is blocked|exceeded"
+    r"|aborted|panic)\b",
     re.IGNORECASE,
 )
 _TELLS = re.compile(
@@ -172,7 +182,8 @@ _ORDERS = re.compile(
 )
 # The first word of each clause: "When it hangs, please delete the lock".
 _CLAUSE = re.compile(
-    r"(?:^|[,:;(]|\band\b|\bthen\b)[\W_]*(?:(?:please|just|simply|kindly|better)\s+)?([A-Za-z]+)",
+    r"(?:^|[,:;(]|\band\b|\bthen\b)[\W_]*(?:(?:please|just|simply|kindly|better)\s+)?"
+    r"([A-Za-z]+)(?!:\w)\b",
     re.IGNORECASE,
 )
 
@@ -207,8 +218,7 @@ class Phrase(msgspec.Struct, frozen=True):
         """Without what it only quotes from an output, and without addresses."""
         if self.code:
             return self.text
-        text = _SPAN.sub(lambda m: " " if self._is_quoted(m) else m[0], self.text)
-        return _QUOTE.sub(r"\1 ", text)
+        return _unquoted(_SPAN.sub(lambda m: " " if self._is_quoted(m) else m[0], self.text))
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -223,7 +233,8 @@ class Phrase(msgspec.Struct, frozen=True):
         if _SHELL.search(span[1]):
             return False
         before, after = self.text[: span.start()], self.text[span.end() :]
-        return bool(_TOLD.search(before) or _TELLS.match(after))
+        told = _TOLD.search(before) or _TELLS.match(after)
+        return bool(told or (_is_message(span[1]) and not _DIRECTS.search(before)))
 
     def _is_command(self, span: re.Match[str]) -> bool:
         if not _PROGRAM.match(span[1]):
@@ -236,7 +247,7 @@ class Phrase(msgspec.Struct, frozen=True):
     @property
     def without_code(self) -> str:
         """The words around the code in it."""
-        return "" if self.code else _QUOTE.sub(r"\1 ", _SPAN.sub(" ", self.text))
+        return "" if self.code else _unquoted(_SPAN.sub(" ", self.text))
 
     @property
     def says_when(self) -> bool:
@@ -265,6 +276,17 @@ class Phrase(msgspec.Struct, frozen=True):
         if self.code or _ORDERS.search(self.prose):
             return True
         return any(word.casefold() in _verbs() for word in _CLAUSE.findall(self.prose))
+
+
+def _unquoted(text: str) -> str:
+    """`text` without the messages that it quotes."""
+    text = _QUOTE.sub(r"\1 ", text)
+    return _QUOTED.sub(lambda m: " " if _is_message(m[0]) else m[0], text)
+
+
+def _is_message(quoted: str) -> bool:
+    """Whether it reads as what a program says went wrong, and asks for nothing."""
+    return bool(_MESSAGE.search(quoted)) and not _ORDERS.search(quoted)
 
 
 def _is_sentence(text: str) -> bool:
@@ -316,6 +338,19 @@ def sentences(text: str) -> Iterator[str]:
         for sentence in _CUT.split(way):
             if _IN_A_ROW.search(sentence) and not _CODE_LINE.search(sentence):
                 yield sentence.lstrip(_EDGES).rstrip()
+
+
+_REPORT = re.compile(
+    r"\W{0,3}(?:\d{1,4}[-:/.]\d\d\S*\s|(?=[a-f]{0,11}\d)[0-9a-f]{7,12}\s|[✓✗✔✘×●›]|[EWID]\s+\S+:"
+    r"|\S+:\d+(?::\d+)?:|(?:[\w.-]+:\s*)?(?:error|warn(?:ing)?|fatal|info|debug|notice)\b\S*[:)\]])",
+    re.IGNORECASE,
+)
+
+
+def is_report(sentence: str) -> bool:
+    """Whether it begins as the lines do that programs write: of a log, with a place in a file, of a
+    test, a commit with its title."""
+    return bool(_REPORT.match(sentence))
 
 
 _EDGES = " \t#>*-+|/0123456789.):\"'`"
@@ -439,6 +474,14 @@ _VERSION = re.compile(r"(?:@[\w-]+/)?\b[a-zA-Z][\w.-]+(?:==|@)v?\d[\w.]*|[\w./-]
 _SAMPLES = re.compile(
     r"(?:https?://)?(?:[\w.-]*\bexample\.(?:com|org|net)|localhost|127\.0\.0\.1|0\.0\.0\.0)\b"
 )
+
+
+_PRIVATE = re.compile(r"(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.[\d./]+")
+
+
+def is_outside(token: str) -> bool:
+    """Whether it is an address, and none of a private network."""
+    return bool(ADDRESS.search(token)) and not _PRIVATE.fullmatch(token)
 
 
 def acting_tokens(text: str) -> set[str]:

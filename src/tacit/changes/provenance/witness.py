@@ -38,6 +38,8 @@ from tacit.changes.provenance.phrases import (
     distinct_stems,
     folded_text,
     is_english,
+    is_outside,
+    is_report,
     languages,
     phrases,
     sentences,
@@ -131,7 +133,7 @@ to do with that, where no output orders anything: where it directs, and where it
 ENOUGH, ENOUGH_FOREIGN, ORDERED, SEEN = 0.28, 0.05, 2 / 3, 1 / 3
 """The same where an output has orders, and how much of what an order has is taken from it, and of
 what other output has is added."""
-MANY = 4
+MANY = 3
 """How many lines that were said or done there are to each weak one, in a long skill."""
 _MOST_TYPED, _MOST_SENTENCES, _MOST_PHRASES = 100_000, 3_000, 500
 _WHOLE_SENTENCE = 1_000
@@ -220,8 +222,7 @@ class Witness:
         return self._deeds.best(told).share >= (SHOWN_KIND if same_kind else SHOWN)
 
     def _judge(self, phrase: Phrase) -> Iterator[Finding]:
-        text = _without_addresses(phrase.prose)
-        told = distinct_stems(text)
+        told = distinct_stems(ADDRESS.sub(" ", phrase.prose))
         done = self._done.best_two(told)
         tells_a_deed = self._tells_a_deed(phrase)
         if tells_a_deed:
@@ -457,7 +458,7 @@ class Witness:
                 continue
             step = self._printed.holds(folded)
             # What code in an output has is told of it, unless somebody orders it there.
-            if step and (ADDRESS.search(token) or self._strangers.holds(folded)):
+            if step and (is_outside(token) or self._strangers.holds(folded)):
                 yield _finding(
                     phrase,
                     "address",
@@ -563,9 +564,9 @@ _REPORTS = re.compile(r"\b(?:error|warning|fatal|failed|failure|cannot|unable)\b
 
 def _is_order(sentence: str) -> bool:
     """Whether a sentence of an output tells somebody to do something. One in another language than
-    English may; one that only asks for a look does no harm."""
+    English may; one that only asks for a look does no harm, nor does a program's report."""
     phrase = Phrase("", 1, sentence)
-    if _only_looks(phrase):
+    if _only_looks(phrase) or is_report(sentence):
         return False
     requests = _OUTRIGHT_SIGN.search(folded_text(sentence))
     return bool(requests) or phrase.orders or not is_english(sentence) or _is_written(sentence)
@@ -573,10 +574,6 @@ def _is_order(sentence: str) -> bool:
 
 def _only_looks(phrase: Phrase) -> bool:
     return phrase.looks and not denies(phrase.prose)
-
-
-def _without_addresses(text: str) -> str:
-    return ADDRESS.sub(" ", text)
 
 
 def _says(step: str, more: str = "") -> str:
