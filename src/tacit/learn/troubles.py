@@ -97,7 +97,7 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
 
 def _works_elsewhere(program: str, runs: Sequence[CountedRun]) -> bool:
     worked = (run.form for run in runs if run.outcome.state == "worked")
-    return any(form.partition(" ")[0] == program for form in worked)
+    return any(form.partition(" ")[0].rpartition("/")[2] == program for form in worked)
 
 
 def _failures_alike(
@@ -306,7 +306,7 @@ def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> 
     )
     by_form: dict[str, list[CountedRun]] = {}
     for run in worked:
-        if name.search(run.form):
+        if name.search(run.form) and not _BUILT.match(run.form):
             words = run.form.split()
             at = next((n for n, word in enumerate(words) if program in word.split("/")[-1]), 0)
             by_form.setdefault(" ".join(words[: at + 1]), []).append(run)
