@@ -438,8 +438,7 @@ _FAMILY = """
 
 def _begun_behind(own: tuple[Turn, ...], helper: tuple[Turn, ...]) -> int:
     """The place of the turn in which a helper began, by the clock; the last where nobody knows."""
-    began = helper[0].started if helper else None
-    if began is None:
+    if not helper or (began := helper[0].started) is None:
         return len(own) - 1
     places = [at for at, turn in enumerate(own) if turn.started and turn.started <= began]
     return places[-1] if places else -1
