@@ -3,7 +3,7 @@
 import pytest
 
 from tacit.testing.sample_sessions import called, made, ran
-from tacit.traces.requests import requests
+from tacit.traces.requests import requests, said
 
 WORK = ["Do it", ran("ls")]
 
@@ -102,3 +102,58 @@ def test_a_plan_is_let_go() -> None:
     assert not requests(made(["Move the parser", change], ["proceed", change]))
     assert not requests(made(["Move the parser", look], ["proceed with the second half", look]))
     assert not requests(made(["Move the parser", look], ["continue", change]))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Do not change the code just yet.", "analysis first, please", "wait for my approval",
+        "erst einen Plan, dann sehen wir", "まだ実装しないで", "先不要改代码", "먼저 계획을 보여줘",
+    ],
+)  # fmt: skip
+def test_the_user_wants_to_see_it_first(prompt: str) -> None:
+    assert ("plan", "") in {(one.verb, one.thing) for one in requests(made(WORK, [prompt]))}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "act"),
+    [
+        ("add it to the existing commit", "fold"), ("amend", "fold"), ("amendして", "fold"),
+        ("fixup in the right commit", "fold"), ("fix it in a new branch/pr", "open-pr"),
+        ("Did you push?", "forgotten"), ("まだpushされてないよ", "forgotten"),
+        ("为什么没有提交", "forgotten"), ("you committed and pushed?", "forgotten"),
+        ("have a look at the review comments", ""), ("add a button to the first page", ""),
+        ("I committed it and pushed.", ""), ("the plan is in the first file", ""),
+    ],
+)  # fmt: skip
+def test_what_no_one_verb_stands_for(prompt: str, act: str) -> None:
+    """To take more into a commit, a pull request for it, what was left out."""
+    acts = {"fold", "open-pr", "forgotten"} & {r.verb for r in requests(made(WORK, [prompt]))}
+    assert acts == ({act} if act else set())
+
+
+def test_sentences_by_their_telling_words() -> None:
+    """Without commands of the host, lines of files and addresses; a question that asks for
+    something asks."""
+    prompt = "/simplify\nretries = 3\nwhy?\ncan you check https://x.io/a the retries?"
+    trace = made(WORK, [prompt])
+    assert [(one.words, one.asks) for one in said(trace)] == [
+        (("check", "retr"), True),
+    ]  # fmt: skip
+    (one,) = said(made(WORK, ["do it like ../core and acme/widgets のように"]))
+    assert one.outside == ("../core", "acme/widgets")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "guide"),
+    [
+        ("write it according to docs/style.md", "docs/"), ("folge docs gemäß STYLE.md", "STYLE.md"),
+        ("@rules/voice.md を参考に書いて", "rules/"), ("按照 STYLE.md 修改", "STYLE.md"),
+        ("@rules/voice.md 에 맞게 수정해줘", "rules/"), ("go on according to docs/plan.md", ""),
+        ("fix docs/style.md", ""),
+    ],
+)  # fmt: skip
+def test_pages_that_work_is_to_follow(prompt: str, guide: str) -> None:
+    assert [name for one in said(made(WORK, [prompt])) for name in one.outside] == [guide] * bool(
+        guide
+    )

@@ -5,7 +5,7 @@ import pytest
 
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.trace import REFUSED
-from tacit.traces.wishes import sentences, subject_words, wishes
+from tacit.traces.wishes import wishes
 
 WORK = ["Do it", ran("ls")]
 
@@ -47,6 +47,24 @@ WORK = ["Do it", ran("ls")]
         "커밋하기 전에 항상 린터를 실행해줘.", "내가 말한 파일을 제외하고는 영어로 작성해줘.",
         "함수가 50줄을 넘을 경우 사용자에게 분리를 제안하도록 가이드를 추가해줘.",
         "À chaque fois qu'une route change, mets à jour le schéma.",
+        "never open empty prs", "Release branches are never merged back by hand.",
+        "public names are never abbreviations, only locals may be",
+        "You should have asked before the migration ran.",
+        "Don't read mails through the browser - use the mail tool",
+        "do not indent tables as that breaks our converter",
+        "don't include customer names in commits", "don't run integration tests, too slow",
+        "`make shell` if you need a clean database", "I don't want `git pull`, we rebase.",
+        "The test account's config is at ~/.acme/config.toml",
+        "Du hättest die Tests vorher laufen lassen sollen.",
+        "Tu aurais dû lancer les tests avant.", "Надо было сначала запустить тесты.",
+        "pushする前にレビューしたかったです。", "設計ができたタイミングで確認したいです。",
+        "A migration test should touch no more than one table.",
+        "Verwende kein requests für Aufrufe, sondern httpx.",
+        "N'utilise pas npm pour installer, utilise pnpm.", "No uses npm en scripts, usa pnpm.",
+        "Não use npm nos scripts, use pnpm.", "Не используй npm для скриптов, а pnpm.",
+        "We should move away from jokes in the help texts of users.",
+        "There is no point adding a merge commit to a PR.",
+        "Use the Jira CLI itself.", "use the make targets of our script for releases",
     ],
 )  # fmt: skip
 def test_rules_are_lasting(prompt: str) -> None:
@@ -58,7 +76,8 @@ def test_rules_are_lasting(prompt: str) -> None:
 @pytest.mark.parametrize(
     "prompt",
     [
-        "don't run integration tests, too slow", "use pnpm instead of npm for scripts",
+        "don't change options of importers", "do not open main.py as it is huge",
+        "use pnpm instead of npm for scripts",
         "I'd like to see literal values rather than computed ones",
         "not tabs but spaces in makefiles please",
     ],
@@ -93,6 +112,15 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "今後の予定をまとめて", "CLAUDE.mdを更新して", "ça ne marche toujours pas chez moi",
         "왜 항상 실패하는지 알려줘", "不要なファイルはどれですか。",
         "Continue", "Instead, tell me what this does", "we should always do that",
+        "don't do 2 and 3, but fix 4", "do 1, do the push, don't open an issue, but reply",
+        "put the summary into a file for future reference", "is the big test cache in ~/.cache/a?",
+        "the command is wrong", "The issue is that people do not want to type but to click",
+        "レビューする前に何をしましたか。", "the tests should pass now", "use the first tool here?",
+        "tests should still work", "requests are always slow on big tables",
+        "A test should be added for the second parser", "files need to be moved to another folder",
+        "the branch is feature/importer-2",
+        "otherwise you should have seen the error of the second run",
+        "The new logo picture is at ~/Downloads/logo.png",
         "x" * 900 + " always run tests first.",
     ],
 )  # fmt: skip
@@ -124,12 +152,6 @@ def test_what_was_typed_in_refusing_is_the_users_word() -> None:
     (wish,) = wishes(made(["go", replied]))
     assert wish.text == "never run the slow suite unasked"
     assert not wishes(made(["go", printed]))
-
-
-def test_pasted_lines_are_not_the_users() -> None:
-    """Code, logs and shell lines are left out, and all that follows a paste."""
-    text = "Look at this\n```\nnever run this\n```\nplease\n❯ npm test\nalways says no"
-    assert list(sentences(text)) == ["Look at this", "please"]
 
 
 def test_a_correction_that_names_a_program_lasts() -> None:
@@ -240,13 +262,45 @@ def test_what_a_host_attaches_does_not_make_a_prompt_long() -> None:
     assert wish.text == "@NOTES.md is from now on sorted by date."
 
 
-def test_words_of_a_subject_without_spaces() -> None:
-    """Grammar is none: what is left are names, katakana, Chinese pairs and Korean stems."""
-    assert subject_words("ログはJSONではなくて、テキストで保存する") == [
-        "ログ",
-        "json",
-        "テキスト",
-        "保存",
-    ]
-    assert subject_words("테스트를 항상 실행해줘") == ["테스", "항상", "실행"]
-    assert subject_words("Keep the names short") == ["keep", "nam", "short"]
+@pytest.mark.parametrize(
+    ("prompt", "rule"),
+    [
+        ("fix it, `ssh lab` if you want to try arm", "`ssh lab` if you want to try arm"),
+        ("ok i don't want `npm update`, remove that from the job, we want the bot to bump packages",
+         "i don't want `npm update`, we want the bot to bump packages"),
+        ("the sample data is in ../samples, can you load it?", "the sample data is in ../samples"),
+        ("yes and never merge release branches by hand", "never merge release branches by hand"),
+    ],
+)  # fmt: skip
+def test_of_a_task_with_a_rule_in_it_the_rule_is_kept(prompt: str, rule: str) -> None:
+    (wish,) = wishes(made(WORK, [prompt]))
+    assert (wish.text, wish.strength) == (rule, "rule")
+
+
+@pytest.mark.parametrize("reply", ["use poetry run", "prepend poetry run", "poetryを使って"])
+def test_how_a_refused_command_is_to_be_run(reply: str) -> None:
+    """Few words are enough, with the command that they were said of."""
+    call = ran("source .env || true; pytest tests/a 2>&1", "x", failed=True)
+    (wish,) = wishes(made(["go", msgspec.structs.replace(call, error=REFUSED, reply=reply)]))
+    assert (wish.text, wish.strength, wish.to) == (reply, "rule", "pytest tests/a")
+
+
+@pytest.mark.parametrize("reply", ["use the second option", "run it later", "no", "use it"])
+def test_a_refusal_that_says_no_way_is_no_wish(reply: str) -> None:
+    call = ran("pytest tests/a", "x", failed=True)
+    assert not wishes(made(["go", msgspec.structs.replace(call, error=REFUSED, reply=reply)]))
+
+
+@pytest.mark.parametrize("taken_back", ["never mind", "scratch that", "やっぱりいいです"])
+def test_a_wish_that_is_withdrawn_is_none(taken_back: str) -> None:
+    rule = "From now on put fixtures into tests/data."
+    assert wishes(made(WORK, [rule], [taken_back])) == []
+    assert len(wishes(made(WORK, [rule], ["go on"], [taken_back]))) == 1
+
+
+def test_a_long_paragraph_was_dictated() -> None:
+    """What is as long and has lines was pasted."""
+    talk = "We talked about the importer and its tables and what people expect of them. " * 11
+    rule = "From now on every migration comes with a tested downgrade."
+    assert [wish.text for wish in wishes(made(WORK, [talk + rule]))] == [rule]
+    assert wishes(made(WORK, [f"{talk}\n{rule}"])) == []

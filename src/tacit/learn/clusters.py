@@ -16,7 +16,7 @@ import msgspec
 
 from tacit.base.display import counted
 from tacit.learn.segments import Segment
-from tacit.traces.wishes import content_words, telling_words
+from tacit.traces.typed_words import content_words, telling_words
 
 _NEAR = 0.3
 """The cosine from which a task belongs to a group."""

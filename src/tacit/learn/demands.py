@@ -6,26 +6,22 @@ sessions show by counting is `findings.py`'s.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import combinations
 
 import msgspec
+from msgspec import structs
 
 from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST, CountedRun
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
-from tacit.traces.wishes import (
-    NOT,
-    WIDE,
-    WIDE_WORDS,
-    Wish,
-    content_words,
-    subject_words,
-    telling_words,
-)
+from tacit.traces.typed_words import WIDE, WIDE_WORDS, content_words, subject_words, telling_words
+from tacit.traces.wishes import NOT, Wish
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -34,6 +30,8 @@ class Quote(msgspec.Struct, frozen=True):
     text: str
     session: str
     turn: int
+    to: str = ""
+    """The command that was refused with it."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +64,14 @@ class RequestFinding(Finding, frozen=True, kw_only=True):
     """Sessions of the project, in all."""
 
 
+class StagesFinding(Finding, frozen=True, kw_only=True):
+    """What the user asks for step by step, in the same order each time."""
+
+    steps: tuple[tuple[tuple[str, str], tuple[Quote, ...]], ...]
+    """Verb and object of each step, with what was typed for it."""
+    of: int
+
+
 class RefusalFinding(Finding, frozen=True, kw_only=True):
     """Commands of one class that the user refused to have run."""
 
@@ -87,13 +93,16 @@ def wish_findings(
 
     Of a conversation without a folder nobody knows whether it was the user who spoke.
     """
-    refusals = [finding for finding in found if isinstance(finding, RefusalFinding)]
-    told = {quote.text.casefold() for refusal in refusals for quote in refusal.quotes}
+    elsewhere = [
+        one for one in found
+        if isinstance(one, RefusalFinding) or (isinstance(one, RequestFinding) and not one.verb)
+    ]  # fmt: skip
+    told = {quote.text.casefold() for one in elsewhere for quote in one.quotes}
     groups: list[list[tuple[Quote, Wish, str]]] = []
     by_word: dict[str, set[int]] = {}
     for trace in traces:
         for wish in trace.wishes if trace.project else ():
-            quote = Quote(clean(wish.text), trace.id, wish.turn)
+            quote = Quote(clean(wish.text), trace.id, wish.turn, clean(wish.to))
             if quote.text.casefold() in told:
                 continue
             words = [*_content(quote.text), f"“{quote.text.casefold()}”"]
@@ -107,7 +116,9 @@ def wish_findings(
     order = {"rule": 0, "correction": 1, "manner": 2, "product": 3}
     remarks: dict[str, list[Quote]] = {}
     for group in groups:
-        group.sort(key=lambda one: order[one[1].strength])
+        heard = {name: at for at, name in enumerate(_sessions(quote for quote, _, _ in group))}
+        # The later word wins, over sessions.
+        group.sort(key=lambda one: (order[one[1].strength], -heard[one[0].session]))
         quotes = tuple(quote for quote, _, _ in group)
         projects = {project for _, _, project in group}
         project = projects.pop() if len(projects) == 1 else ""
@@ -126,8 +137,8 @@ def _alike(one: Quote, other: Quote) -> bool:
         return True
     a, b = _content(one.text), _content(other.text)
     shared = len(a & b)
-    if len(min(a, b, key=len)) < _SHARED and not one.text.isascii():  # few words say much
-        return shared == min(len(a), len(b)) > 0
+    if len(min(a, b, key=len)) < _SHARED:  # few words say much
+        return shared == min(len(a), len(b)) > (0 if not one.text.isascii() else 1)
     enough = _SHARED - (one.session == other.session)  # what is said next is often about the same
     enough -= (one.session, one.turn) == (other.session, other.turn)
     return shared >= enough and shared >= _ALIKE * min(len(a), len(b)) * (enough / _SHARED)
@@ -226,10 +237,10 @@ _KEPT = {
     ("review", "changes"), ("review", "feedback"), ("check", "feedback"), ("address", "feedback"),
     ("create", "branch"), ("update", "changelog"), ("bump", "version"),
     ("add", "screenshot"), ("check", "CI"), ("add", "todo"), ("split", "commits"),
-    ("spawn", "agents"), ("plan", ""),
+    ("spawn", "agents"), ("plan", ""), ("fold", "commits"), ("forgotten", "commit"),
+    ("forgotten", "push"),
 }  # fmt: skip
-_OFTEN = 3
-"""One of so many sessions is often."""
+_TENTH = 10
 _MANY_MORE = 3
 _DONE_BY = {
     "commit": {"git commit"}, "push": {"git push"}, "merge": {"git merge", "gh pr merge"},
@@ -238,9 +249,19 @@ _DONE_BY = {
 """The commands that do what is asked for."""
 
 
-def request_findings(project: str, traces: list[CountedSession]) -> list[RequestFinding]:
-    known = list(_requests(project, traces))
-    return [*known, *_repeated(project, traces, known)]
+def request_findings(
+    project: str, traces: list[CountedSession]
+) -> list[RequestFinding | StagesFinding]:
+    """What the user asked for again and again, each in one place."""
+    stages = list(_stages(project, traces))
+    steps = {key for stage in stages for key, _ in stage.steps}
+    known = [one for one in _requests(project, traces) if (one.verb, one.thing) not in steps]
+    forgotten = {one.thing for one in known if one.verb == "forgotten"}
+    known = [one for one in known if one.verb not in forgotten]
+    known += _outside(project, traces)
+    told = {quote.text.casefold() for one in known for quote in one.quotes}
+    told |= {quote.text.casefold() for stage in stages for _, own in stage.steps for quote in own}
+    return [*stages, *known, *_by_other_words(project, traces, told)]
 
 
 def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFinding]:
@@ -262,8 +283,9 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
         sessions = _sessions(quotes)
         few = len(traces) < (_RARE // 2 if verb in _ACTS else _RARE)
         enough = max(FEWEST if few else _LEAST_ACTS, len(traces) // _RARE)
-        if verb == "plan":  # many a plan is let go; only where it is the rule, it is waited for
-            enough = max(_LEAST_ACTS, len(traces) // _OFTEN)
+        if verb in ("plan", "fold"):  # done now and then by everybody; only where it is the rule
+            enough = max(_LEAST_ACTS, len(traces) // _TENTH)
+        enough = FEWEST if verb == "forgotten" else enough
         if len(sessions) >= enough and not _done_anyway(verb, quotes, traces):
             yield RequestFinding(
                 project=project, sessions=sessions, verb=verb, thing=thing,
@@ -285,65 +307,226 @@ def _done_anyway(verb: str, asked: Sequence[Quote], traces: list[CountedSession]
     return len(unasked) > len(_sessions(asked)) or len(did - told) > _MANY_MORE * len(told)
 
 
+def _outside(project: str, traces: list[CountedSession]) -> Iterator[RequestFinding]:
+    """Repositories and folders beside the project that the user points to in several sessions."""
+    own = {project.replace("\\", "/").rstrip("/").rpartition("/")[2].casefold()}
+    own |= {trace.repository.rpartition("/")[2].casefold() for trace in traces}
+    by_name: dict[str, list[tuple[Quote, str]]] = {}
+    for trace in traces:
+        for said in trace.said:
+            quote = Quote(clean(said.text), trace.id, said.turn)
+            for name in said.outside:
+                last = name.rstrip("/").rpartition("/")[2].casefold()
+                by_name.setdefault(last, []).append((quote, name))
+    speaking = sum(1 for trace in traces if trace.spoken)
+    for name, pointed in by_name.items():
+        quotes = tuple(quote for quote, _ in pointed)
+        if name not in own and len(_sessions(quotes)) >= max(_LEAST_ACTS, speaking // _RARE):
+            said_mostly = Counter(written for _, written in pointed).most_common(1)[0][0]
+            yield RequestFinding(
+                project=project, sessions=_sessions(quotes), verb="see", thing=said_mostly,
+                quotes=quotes, of=speaking,
+            )  # fmt: skip
+
+
+_MOST_STEPS = 4
+_USUALLY = 4 / 5
+
+
+def _stages(project: str, traces: list[CountedSession]) -> Iterator[StagesFinding]:
+    """The steps that the user asks for one after the other, in the same order in several sessions.
+
+    What one looks at and mends is everybody's way; there have to be two steps beside that.
+    """
+    orders: list[list[tuple[str, str]]] = []
+    quotes: dict[tuple[str, str], list[Quote]] = {}
+    for trace in traces:
+        asked = sorted(trace.requests, key=lambda request: request.turn)
+        keys = [(r.verb, r.thing) for r in asked if (r.verb, r.thing) in _STEPS]
+        orders.append(list(dict.fromkeys(keys)))
+        for request in asked:
+            quote = Quote(clean(request.text), trace.id, request.turn)
+            quotes.setdefault((request.verb, request.thing), []).append(quote)
+    spoken = sum(1 for trace in traces if trace.spoken)
+    enough = max(FEWEST if spoken < _RARE // 2 else _LEAST_ACTS, spoken // _RARE)
+    chain = _chain(orders, enough)
+    if len(chain) < _FEWEST_STEPS or _EVERYBODYS.issuperset(verb for verb, _ in chain):
+        return
+    begins = Counter(order[0] for order in orders if order and set(order) & set(chain))
+    chain[:0] = [key for key, seen in begins.items() if key[0] == "look" and seen >= enough]
+    if _asked_as_one([quotes[key] for key in chain]):
+        return
+    shown = [
+        trace for trace, order in zip(traces, orders, strict=True)
+        if len(set(chain) & set(order)) >= _FEWEST_STEPS
+    ]  # fmt: skip
+    yield StagesFinding(
+        project=project,
+        sessions=tuple(trace.id for trace in shown),
+        steps=tuple((key, tuple(quotes[key])) for key in chain),
+        of=spoken,
+    )
+
+
+def _asked_as_one(steps: list[list[Quote]]) -> bool:
+    """Whether all steps are asked for in the same sentences: then it is one request."""
+    typed = [{quote.text.casefold() for quote in step} for step in steps]
+    return len(set.intersection(*typed)) * 2 >= min(map(len, typed))
+
+
+_FEWEST_STEPS = 2
+_EVERYBODYS = {*_ACTS, "create"}
+_STEPS = {
+    ("look", "discussion"), ("look", "issue"), ("look", "CI"), ("look", "PR"), ("open-pr", ""),
+    ("reply", "discussion"), ("reply", "issue"), ("reply", "feedback"), ("address", "feedback"),
+    ("merge", ""), ("release", ""), ("deploy", ""), ("create", "branch"), ("update", "docs"),
+    ("update", "changelog"), ("run", "tests"), ("commit", ""), ("push", ""), ("plan", ""),
+    ("check", "CI"), ("review", "changes"), ("spawn", "agents"), ("bump", "version"),
+}  # fmt: skip
+
+
+def _chain(orders: list[list[tuple[str, str]]], enough: int) -> list[tuple[str, str]]:
+    """The steps that mostly follow each other, in their order, those of most sessions first
+    chosen."""
+    often = Counter(key for order in orders for key in order if key[0] != "look")
+    before: Counter[tuple[tuple[str, str], tuple[str, str]]] = Counter()
+    for order in orders:
+        before.update(combinations(order, 2))
+    chain: list[tuple[str, str]] = []
+    for key, seen in often.most_common():
+        if seen < enough or len(chain) == _MOST_STEPS:
+            break
+        place = sum(1 for other in chain if before[other, key] > before[key, other])
+        fits = all(
+            max(before[other, key], before[key, other])
+            >= max(enough, _USUALLY * (before[other, key] + before[key, other]))
+            and (before[other, key] > before[key, other]) == (at < place)
+            for at, other in enumerate(chain)
+        )  # fmt: skip
+        if fits:
+            chain.insert(place, key)
+    return chain
+
+
+# What was asked for in other words each time.
+
+
+def _stems(words: str) -> Iterator[str]:
+    """The words as `subject_words` gives them."""
+    for word in words.split():
+        yield from subject_words(word)
+
+
 _SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
-_EIGHTH, _MOSTLY = 8, 2 / 3
-_NEAR = 2
+_TWENTIETH, _PART = 20, 2 / 5
+_NEAR = 4
 """Telling words from one of a pair to the other: what stands further apart is two things."""
-# What every task is about: two of these together say what was to be done, and not how.
-_TASKS = frozenset(content_words(
-    "add change check ci code continue create detail error explore fail failing file find finding"
-    " fix implement investigate issue learn left look pick plan problem project read remove review"
-    " run start take task tell test update where work"
+# What work is made of and handed over by, in the languages that people speak to agents in.
+_WORK = frozenset(_stems(
+    "commit commits message test tests testing pr prs pull review reviews reviewer branch branches"
+    " comment comments changelog reply replies doc docs documentation agent agents subagent plan"
+    " plans skill skills lint linter title ticket tickets merge release worktree description spec"
+    " specs discussion feedback checks thread report readme write writing kommentar kommentare"
+    " zweig branche commentaire commentaires revue rama comentario comentarios pruebas revisión"
+    " testes revisão ramo comentário commento commenti revisione коммит коммиты тест тесты ревью"
+    " ветка комментарий комментарии コミット テスト レビュー ブランチ プルリク メッセージ タイトル"
+    " 提交 测试 測試 分支 评审 評審 注释 註釋 文档 文檔 커밋 테스트 리뷰 브랜치 문서 주석"
+))  # fmt: skip
+# What is said of any work, and says nothing of how.
+_TASKS = frozenset(_stems(
+    "add address alread already app appropriate ask back based bit build case cases change changes"
+    " check ci clear close code complete concern config consider context continue correct create"
+    " critical current delete design detail different done each end error everything exist existing"
+    " explore fail failing file files find finding findings fix folder follow following full give"
+    " given going good hand help idea implement implementation investigate issue issues keep know"
+    " latest learn left line lines list local long look main medium miss missing move name names"
+    " note number open order page part path pick point points post previous problem proceed project"
+    " provide push put question read related relevant remote remove repo request response result"
+    " results right root run script second section see sense separate set setting settings show"
+    " similar single specific start step suite support sync take task tell thing third time try"
+    " understand upcoming update use user users version wait want whole word work working"
+    " 更新 修正 追加 確認 作成 変更 実装 対応 修改 添加 增加 检查 檢查"
+    " 수정 추가 확인 작성 변경 내용 대해 작업"
 ))  # fmt: skip
 
 
-def _repeated(
-    project: str, traces: list[CountedSession], known: Sequence[RequestFinding]
+def _by_other_words(
+    project: str, traces: list[CountedSession], told: set[str]
 ) -> Iterator[RequestFinding]:
-    """What the user came back to: two telling words that mostly stand together, in sentences of an
-    eighth of the sessions. Words of the project's own files say what is built, and not how."""
-    told = {quote.text.casefold() for finding in known for quote in finding.quotes}
-    told |= {r.text.casefold() for trace in traces for r in trace.requests if r.verb in _ACTS}
-    told |= {wish.text.casefold() for trace in traces for wish in trace.wishes}
+    """What the user came back to: a word for what work is made of, and near it one that says how,
+    in sentences of several sessions. Words of the project's own files say what is built.
+
+    In two sessions it has to be nearly the same sentence.
+    """
+    rules = {w.text.casefold() for t in traces for w in t.wishes if w.strength == "rule"}
     paths = {path for trace in traces for path in (*trace.changes.edited, project)}
     own = {word for path in paths for word in content_words(_SPLIT.sub(" ", path))}
-    said: list[tuple[Quote, frozenset[str]]] = []
-    seen: set[tuple[int, str]] = set()
-    traces = [trace for trace in traces if trace.spoken]
-    for trace in traces:
-        for turn, sentence, words in trace.asked:
-            text = clean(sentence)
-            if text.casefold() in told or (turn, text) in seen:
-                continue
-            seen.add((turn, text))  # else a history that was copied
-            told |= {text.casefold()} if turn == 0 else set()  # sent anew
-            telling = frozenset(word for word in words if not re.search(r"[/.]", word))  # no files
-            said.append((Quote(text, trace.id, turn), telling))
-    enough = max(_LEAST_ACTS + 1, len(traces) // _EIGHTH)
     by_word: dict[str, set[str]] = {}
-    for quote, words in said:
-        for word in words:
-            by_word.setdefault(word, set()).add(quote.session)
-    usual = {word for word, seen in by_word.items() if len(seen) >= enough} - own
-    together: dict[tuple[str, str], list[Quote]] = {}
-    for quote, words in said:  # of rarer words there is no pair that stands in enough sessions
-        order = content_words(quote.text) if len(words & usual) > 1 else []
-        for pair in combinations(sorted(words & usual), 2):
-            if abs(order.index(pair[0]) - order.index(pair[1])) <= _NEAR:
-                together.setdefault(pair, []).append(quote)
+    together: dict[tuple[str, str], list[tuple[Quote, frozenset[str]]]] = {}
+    for trace in traces:
+        for said in trace.said:
+            quote = Quote(clean(said.text), trace.id, said.turn)
+            telling = frozenset(said.words)
+            for word in telling:
+                by_word.setdefault(word, set()).add(trace.id)
+            if said.asks and quote.text.casefold() not in told:
+                told |= {quote.text.casefold()} if said.turn == 0 else set()  # sent anew
+                for pair in _pairs(said.words, own):
+                    together.setdefault(pair, []).append((quote, telling))
+    speaking = sum(1 for trace in traces if trace.spoken)
+    enough = max(_LEAST_ACTS, speaking // _TWENTIETH)
+    often = {pair: len(_sessions(quote for quote, _ in own)) for pair, own in together.items()}
     taken: set[str] = set()
-    often = {pair: len(_sessions(quotes)) for pair, quotes in together.items()}
     for pair in sorted(together, key=lambda words: (-often[words], words)):
-        left = tuple(quote for quote in together[pair] if quote.text not in taken)
-        mostly = often[pair] >= _MOSTLY * min(len(by_word[word]) for word in pair)
-        begins = all(quote.turn == 0 for quote in left)  # how sessions are begun
-        tells = mostly and not begins and not _TASKS.issuperset(pair)
-        if tells and len(_sessions(left)) >= enough:
-            taken |= {quote.text for quote in left}
+        left = [one for one in together[pair] if one[0].text not in taken]
+        quotes = tuple(quote for quote, _ in left)
+        mostly = often[pair] >= _PART * len(by_word[pair[1]])
+        sessions = _sessions(quotes)
+        ruled = any(quote.text.casefold() in rules for quote in quotes)  # is kept by itself
+        if mostly and (len(sessions) >= enough or (_nearly_same(left) and not ruled)):
+            taken |= {quote.text for quote in quotes}
+            parts = tuple(structs.replace(quote, text=_part(quote.text, pair)) for quote in quotes)
             yield RequestFinding(
-                project=project, sessions=_sessions(left), verb="", thing="", quotes=left,
-                of=len(traces),
-            )  # fmt: skip
+                project=project, sessions=sessions, verb="", thing="", quotes=parts, of=speaking
+            )
+
+
+_LONG = 80
+_COMMA = re.compile(r",\s+|;\s+|\s[-–—]\s|\s\((?=\w)|\.\s+")
+
+
+def _part(text: str, pair: tuple[str, str]) -> str:
+    """A sentence, or of a long one the part between commas that a pair of words stands in."""
+    if len(text) <= _LONG:
+        return text
+    parts = (part.strip(" ()") for part in _COMMA.split(text))
+    both = (part for part in parts if set(pair) <= set(subject_words(part.replace("-", " "))))
+    return next(both, text)
+
+
+def _pairs(words: Sequence[str], own: set[str]) -> Iterator[tuple[str, str]]:
+    """The words for what work is made of in a sentence, each with those near it that say how."""
+    found: set[tuple[str, str]] = set()
+    words = [_SAME_THING.get(word, word) for word in words]
+    for at, word in enumerate(words):
+        if word in _WORK:
+            near = words[max(0, at - _NEAR) : at + _NEAR + 1]
+            found |= {(word, how) for how in near if how not in _WORK | _TASKS | own}
+    yield from found
+
+
+_SAME = 0.6
+_SAME_THING = {"reviewer": "review", "subagent": "agent", "prs": "pr", "pytest": "test"}
+
+
+def _nearly_same(said: Sequence[tuple[Quote, frozenset[str]]]) -> bool:
+    """Whether sentences of two sessions are nearly the same, by their words and as they stand."""
+    return any(
+        one.session != other.session
+        and len(a & b) >= _SAME * len(a | b)
+        and SequenceMatcher(None, one.text.casefold(), other.text.casefold()).ratio() >= _SAME
+        for (one, a), (other, b) in combinations(said[:_RARE], 2)
+    )
 
 
 def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:

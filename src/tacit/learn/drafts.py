@@ -6,10 +6,8 @@ was counted over gets a line in the ledger, so that the next run leaves it out.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from datetime import date
-from functools import lru_cache
 
 import msgspec
 
@@ -26,15 +24,7 @@ from tacit.learn.counted_session import (
     repository_name,
     subject_keys,
 )
-from tacit.learn.demands import (
-    Finding,
-    Quote,
-    RefusalFinding,
-    RemarksFinding,
-    RequestFinding,
-    WishFinding,
-    naming_words,
-)
+from tacit.learn.demands import Finding
 from tacit.learn.findings import (
     ChecksFinding,
     HabitsFinding,
@@ -44,25 +34,16 @@ from tacit.learn.findings import (
 )
 from tacit.learn.habits import Pair
 from tacit.learn.ledger import Ledger
+from tacit.learn.quotations import HOME, Spoken, fact_line, other_quotes
 from tacit.learn.rates import Rate, RuleCount
-from tacit.learn.troubles import Trouble
+from tacit.learn.troubles import REFUSED_FOR, Trouble
 from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import (
-    content_words,
-    is_lasting,
-    sentences,
-    telling_words,
-)
 
 _MOST_SAID = 390
 """Characters of a fact's one line; the gate takes a few more."""
-_MOST_QUOTES = 4
-_NAMING = 3
-"""Telling words that a sentence needs to give a name."""
-_MOST_REMARKS = 20
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -81,9 +62,9 @@ def draft(finding: Finding, today: date | None = None) -> Draft:
     """The draft for one finding."""
     today = today or date.today()
     where = _project(finding.project)
+    if isinstance(finding, Spoken):
+        return _fact_draft(finding, where, today)
     match finding:
-        case WishFinding() | RemarksFinding() | RefusalFinding() | RequestFinding():
-            return _fact_draft(finding, where, today)
         case ChecksFinding():
             return _skill_draft(finding, where, today, *_checks(finding, where))
         case HabitsFinding():
@@ -97,140 +78,20 @@ def draft(finding: Finding, today: date | None = None) -> Draft:
 
 # Facts, in the user's own words.
 
-_Said = WishFinding | RemarksFinding | RefusalFinding | RequestFinding
 
-
-def _fact_draft(finding: _Said, where: str, today: date) -> Draft:
-    name, says, reason = _fact(finding, where)
-    different = list({quote.text.casefold(): quote for quote in finding.quotes}.values())
-    told: list[Quote] = []
-    if isinstance(finding, WishFinding):
-        told = [q for q in different if q.text != finding.quotes[0].text][:_MOST_QUOTES]
-    elif isinstance(finding, RemarksFinding):
-        told = different[:_MOST_REMARKS]
-    detail = "\n".join(f"- {_quote(quote, 340)}" for quote in told)
+def _fact_draft(finding: Spoken, where: str, today: date) -> Draft:
+    name, says, reason = fact_line(finding, where)
     metadata = {"sessions": ", ".join(finding.sessions[:8]), "draft": "true", "method": "counting"}
     fact = NewFact(
         name=suggest_name(name),
         says=shorten(one_line(says), _MOST_SAID),
         kind="feedback",
-        detail=detail,
+        detail=other_quotes(finding),
         metadata=metadata,
     )
     text = fact_text(fact, "distiller", today)
     sessions = counted(len(finding.sessions), "session")
     return Draft(fact.name, text, finding.project, f"{reason} ({sessions})", finding.sessions, fact)
-
-
-def _fact(finding: _Said, where: str) -> tuple[str, str, str]:
-    """The name, the line and the reason of a fact."""
-    quotes = finding.quotes
-    match finding:
-        case WishFinding():
-            told = [*filter(is_lasting, sentences(quotes[0].text)), quotes[0].text]
-            plain = [naming_words(sentence) for sentence in told]
-            name = "-".join(next((w for w in plain if len(w) >= _NAMING), plain[-1])[:4])
-            place = f" in {where}" if finding.project and where != _HOME else ""
-            says = f"How the user wants it{place}: {_quote(quotes[0], 340)}"
-            return name or "wish", says, "the user said how it is to be done"
-        case RemarksFinding():
-            said = "; ".join(_quote(quote, 130) for quote in quotes[:2])
-            says = (
-                f"What the user cares about in {where}, as they put it when they saw work: {said}"
-            )
-            return f"{where}-remarks", says, "the user remarked on how things are made"
-        case RefusalFinding(purposes=purposes):
-            often = counted(len(finding.sessions), "session")
-            named = " or ".join(f"`{purpose}`" for purpose in purposes[:4])
-            says = f"Ask before running {named} in {where}: the user refused it in {often}"
-            if quotes:
-                said = _quote(max(quotes, key=lambda quote: len(quote.text)), 200)
-                says = (
-                    f"Do not run {named} in {where}: the user refused it in {often}, saying {said}"
-                )
-            return f"{where}-no-{purposes[0]}", says, f"the user refused {', '.join(purposes)}"
-        case RequestFinding(verb="", of=of):
-            name = "-".join([where, *telling_words(_typical(quotes)[0].text)[:4]])
-            said = "; ".join(_quote(quote, 120) for quote in _typical(finding.quotes))
-            often = f"{len(finding.sessions)} of {of} sessions"
-            says = f"In {where} the user comes back to this again and again, in {often}: {said}"
-            return name, says, "the user asked for the same again and again"
-        case RequestFinding(verb=verb, thing=thing, of=of):
-            return (
-                f"{where}-{verb}-{thing}".strip("-"),
-                _request_line(finding, where),
-                f"the user asked to {verb} {thing}".strip()
-                + f" in {len(finding.sessions)} of {of}",
-            )
-
-
-ONLY_WHEN_ASKED = {
-    "commit": "Commit", "push": "Push", "merge": "Merge", "deploy": "Deploy", "release": "Release",
-    "open-pr": "Open a pull request",
-}  # fmt: skip
-REQUEST_PHRASES = {
-    ("update", "docs"): "update the docs with a change", ("run", "tests"): "run the tests",
-    ("run", "lint"): "run the linter", ("add", "tests"): "add tests with a change",
-    ("write", "tests"): "write tests with a change", ("create", "branch"): "work on a new branch",
-    ("review", "changes"): "review your own changes critically once more",
-    ("review", "feedback"): "weigh review feedback before acting on it",
-    ("check", "feedback"): "weigh review feedback for what is valid in it",
-    ("address", "feedback"): "address review feedback",
-    ("update", "changelog"): "update the changelog or release notes with a change",
-    ("split", "commits"): "split work into commits by subject",
-    ("bump", "version"): "bump the version",
-    ("add", "screenshot"): "add a screenshot", ("check", "CI"): "look at CI",
-    ("add", "todo"): "note what is put off as a todo",
-    ("spawn", "agents"): "have agents of their own look into it or check it",
-}  # fmt: skip
-
-
-def _request_line(finding: RequestFinding, where: str) -> str:
-    said = "; ".join(_quote(quote, 120) for quote in _longest(finding.quotes))
-    often = f"{len(finding.sessions)} of {finding.of} sessions"
-    if finding.verb in ONLY_WHEN_ASKED:
-        act = ONLY_WHEN_ASKED[finding.verb]
-        return (
-            f"{act} when the user says so, not before: in {where} they ask for it themselves,"
-            f" in {often} ({said})"
-        )
-    if finding.verb == "plan":
-        return (
-            f"Show what you mean to change and wait, before changing files in {where}: in {often}"
-            f" the user read the plan first and then said {said}"
-        )
-    kept = f"keep {finding.thing} true to the work"
-    phrase = REQUEST_PHRASES.get((finding.verb, finding.thing), kept)
-    return f"In {where}, {phrase}: the user asked for it in {often}, e.g. {said}"
-
-
-def _typical(quotes: Iterable[Quote]) -> list[Quote]:
-    """The two of the quotes that have most in common with the others."""
-    words = {quote.text.casefold(): _words_of(quote.text) for quote in quotes}
-    often = Counter(word for own in words.values() for word in own)
-    different = {quote.text.casefold(): quote for quote in quotes}
-
-    def common(text: str) -> float:
-        return -sum(often[word] for word in words[text]) / (len(words[text]) or 1)
-
-    return [different[text] for text in sorted(different, key=common)[:2]]
-
-
-@lru_cache(maxsize=4096)
-def _words_of(text: str) -> frozenset[str]:
-    """The words of a quote; the same one is asked about for the name and for the text."""
-    return frozenset(content_words(text))
-
-
-def _longest(quotes: Iterable[Quote]) -> list[Quote]:
-    """The two of the quotes that say most."""
-    different = {quote.text.casefold().strip(" ."): quote for quote in quotes}
-    return sorted(different.values(), key=lambda quote: -len(quote.text))[:2]
-
-
-def _quote(quote: Quote, most: int = 300) -> str:
-    text = shorten(one_line(quote.text), most)
-    return f'"{text}"' if '"' not in text else f"“{text}”"
 
 
 # Skills, with rates.
@@ -286,32 +147,27 @@ def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
     )
     body = [f"# Checking work in {where}", "", "Run, in this order:", ""]
     body += [f"{number}. {_rate(rate)}" for number, rate in enumerate(finding.rates, 1)]
-    if says := [rate for rate in finding.rates if rate.says]:
-        body += ["", "## How to check", ""]
-        body += [
-            f"- {_code(rate.purpose)} is fine when it says {_code(rate.says)}." for rate in says
-        ]
-    if finding.hooked:
-        failed = f"failed {finding.hooked.failed} of {finding.hooked.runs} times"
-        sessions = counted(len(finding.hooked.sessions), "session")
-        body += [
-            "",
-            f"A hook runs checks at {_code(finding.hooked.purpose)}: it {failed}, in {sessions}.",
-        ]
-    if finding.companions:
-        body += ["", "Often changed along with the work:", ""]
-        body += [
-            f"- {_code(path)}, in {n} of {finding.changing} sessions"
-            for path, n in finding.companions
-        ]
-    if finding.others:
-        body += ["", "Other commands of the project:", ""]
-        body += [f"- {_rate(rate)}" for rate in finding.others]
-    if finding.rules:
-        body += ["", "## What they object to most", "", *map(_rule, finding.rules)]
-    if finding.troubles:
-        body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
+    says = [rate for rate in finding.rates if rate.says]
+    fine = (f"- {_code(rate.purpose)} is fine when it says {_code(rate.says)}." for rate in says)
+    body += _section("## How to check", fine)
+    if hook := finding.hooked:
+        failed = f"{hook.failed} of {hook.runs} times, in {counted(len(hook.sessions), 'session')}"
+        body += ["", f"A hook runs checks at {_code(hook.purpose)}: it failed {failed}."]
+    often = (
+        f"- {_code(path)}, in {n} of {finding.changing} sessions" for path, n in finding.companions
+    )
+    body += _section("Often changed along with the work:", often)
+    others = (f"- {_rate(rate)}" for rate in finding.others)
+    body += _section("Other commands of the project:", others)
+    body += _section("## What they object to most", map(_rule, finding.rules))
+    body += _section("## What fails", map(_trouble, finding.troubles))
     return f"{where}-checks", about, body
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    """Lines under a title; nothing where there are none."""
+    told = list(lines)
+    return ["", title, "", *told] if told else []
 
 
 def _commands(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
@@ -367,7 +223,8 @@ def _rate(rate: Rate) -> str:
         else f"worked in all {rate.runs} runs"
     )
     old = "" if rate.worked else "; some of what it finds may be older than a change"
-    return f"{_code(rate.form)}: {how}, in {sessions}{old}"
+    place = f" in {_code(rate.folder + '/')}" if rate.folder else ""
+    return f"{_code(rate.form)}{place}: {how}, in {sessions}{old}"
 
 
 def _rule(rule: RuleCount) -> str:
@@ -381,7 +238,13 @@ def _trouble(trouble: Trouble) -> str:
         f"- {_code(trouble.form)} failed {trouble.failed} of {trouble.runs} times in {sessions}:"
         f" {_code(trouble.error)}."
     )
-    if trouble.instead:
+    if trouble.error.startswith(REFUSED_FOR):
+        words = one_line(trouble.error.removeprefix(REFUSED_FOR)).strip("\"'. ")
+        line = f"- {_code(trouble.form)} was refused in {sessions}: the user said “{words}”."
+    if trouble.other:
+        form, count, runs = trouble.other
+        line += f" {_code(form)} worked {count} of {runs} times."
+    elif trouble.instead:
         worked = "; ".join(
             f"{_code(form)} ({counted(count, 'session')})" for form, count in trouble.instead
         )
@@ -391,7 +254,7 @@ def _trouble(trouble: Trouble) -> str:
 
 def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[str]]:
     program = finding.program
-    works = list(dict.fromkeys(form for t in finding.troubles for form, _ in t.instead))
+    works = list(dict.fromkeys(form for trouble in finding.troubles for form in trouble.works))
     standing = next((t for t in finding.troubles if t.standing), None)
     if not works and standing:
         about = (
@@ -399,12 +262,9 @@ def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
             f" {where}, or when it fails."
         )
         body = [f"# `{program}` in {where}", "", *map(_trouble, finding.troubles), ""]
-        ignored = "ignored by" in standing.error
-        body += [
-            "These files are not committed: leave them out, and do not force them in."
-            if ignored
-            else "Nothing was seen to mend it. Do not skip or force it: tell the user."
-        ]
+        ignored = "These files are not committed: leave them out, and do not force them in."
+        stays = "Nothing was seen to mend it. Do not skip or force it: tell the user."
+        body.append(ignored if "ignored by" in standing.error else stays)
         return f"{where}-{program}", about, body
     if not works:
         about = (
@@ -428,6 +288,8 @@ _WORK_NAMES = (
     (re.compile(r"\b(?:deploy|rollout|apply|provision)\b"), "deployment"),
     (re.compile(r"\bgh pr create\b"), "pull-request"),
     (re.compile(r"\bmigrat"), "migration"),
+    (re.compile(r"DiscussionComment"), "discussion-reply"),
+    (re.compile(r"ReviewThread"), "review-reply"),
 )
 
 
@@ -450,19 +312,17 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
         body.append(f"{number}. {does}{_code(step.text)}{part}")
     if re.search(r"<\w+>", " ".join(body)):
         body += ["", "What stands in angle brackets was different each time."]
-    if finding.troubles:
-        body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
+    body += _section("## What fails", map(_trouble, finding.troubles))
     return f"{where}-{work}" if work else own, about, body
 
 
-_HOME = "home"
 _HOME_FOLDER = re.compile(r"(?:[A-Za-z]:)?/(?:home|Users)/[^/]+/?|/root/?")
 
 
 def _project(folder: str) -> str:
     """The project's name, where it is one; a folder may be called anything."""
     if _HOME_FOLDER.fullmatch(folder.replace("\\", "/")):
-        return _HOME
+        return HOME
     name = repository_name(folder)
     return name if re.fullmatch(r"[\w.+-]{1,60}", name) else "this project"
 

@@ -23,7 +23,7 @@ from tacit.traces.observations import paths_of
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import ToolCall, Trace
-from tacit.traces.wishes import telling_words, typed
+from tacit.traces.typed_words import telling_words, typed
 
 
 class Pair(msgspec.Struct, frozen=True):

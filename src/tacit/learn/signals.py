@@ -12,8 +12,9 @@ import msgspec
 
 from tacit.base.display import counted, one_line, shorten
 from tacit.base.secrets import clean
-from tacit.learn.demands import Finding, RefusalFinding, RequestFinding
+from tacit.learn.demands import Finding, RefusalFinding, RequestFinding, StagesFinding
 from tacit.learn.findings import ChecksFinding, ProcedureFinding, TroubleFinding
+from tacit.learn.quotations import fact_line
 from tacit.traces import observations
 from tacit.traces.command_purposes import purpose
 from tacit.traces.outcomes import call_outcome, purpose_outcomes
@@ -182,8 +183,8 @@ def _counted_text(finding: Finding) -> str:
         case ProcedureFinding(goal=goal, steps=steps):
             way = " ; ".join(shorten(one_line(step.text), 80) for step in steps)
             return f"before {_short(goal)}: {way}"
-        case RequestFinding(verb=verb, thing=thing):
-            return f"the user asked {f'to {verb} {thing}' if verb else 'the same'}".rstrip()
+        case RequestFinding() | StagesFinding():
+            return fact_line(finding, "this project")[2]
         case RefusalFinding(purposes=names):
             return f"the user refused {', '.join(map(_short, names))}"
     return ""

@@ -1,7 +1,8 @@
 """What the user asks for in a few words, as verb and object, so that the same can be counted.
 
-Only what the user typed is read, as `wishes.py` gives it. What is asked for again and again over
-sessions is the learner's to say.
+Beside it the sentences that were typed, by their telling words and by the repositories outside of
+the project that they point to. Only what the user typed is read, as `wishes.py` gives it. What is
+asked for again and again over sessions is the learner's to say.
 """
 
 import re
@@ -11,7 +12,8 @@ import msgspec
 
 from tacit.base.patterns import late_pattern
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import NOT, WORDS, content_words, sentences, telling_words, typed
+from tacit.traces.typed_words import WORDS, sentences, subject_words, telling_words, typed
+from tacit.traces.wishes import NOT
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -21,6 +23,20 @@ class Request(msgspec.Struct, frozen=True):
     text: str
     verb: str
     thing: str
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A sentence that the user typed."""
+
+    turn: int
+    """0 for those of the first prompt."""
+    text: str
+    words: tuple[str, ...]
+    """Its telling words, in order, without addresses, files and numbers."""
+    asks: bool
+    """Whether it asks for something, rather than for an answer."""
+    outside: tuple[str, ...] = ()
+    """What it points to: repositories and folders outside of the project, pages to follow."""
 
 
 # What people ask an agent to do again and again, by the verb and its forms of the same thing.
@@ -39,6 +55,8 @@ _THINGS = {
         ("CI", ("ci",)),
         ("screenshot", ("screenshot", "screenshots")),
         ("todo", ("todo", "todos")),
+        ("discussion", ("discussion", "discussions", "thread")),
+        ("issue", ("issue", "issues", "ticket", "tickets")),
         ("agents", ("subagent", "subagents", "agents", "sub-agents", "worker", "workers")),
         ("changes", ("change", "changes", "diff", "work", "code", "implementation")),
     )
@@ -62,6 +80,7 @@ _VERBS = {
         ("merge", ("merge",)),
         ("spawn", ("spawn", "launch", "delegate", "use")),
         ("bump", ("bump",)),
+        ("reply", ("reply", "respond", "answer", "post")),
     )
     for word in words
 }
@@ -99,29 +118,75 @@ _APPROVAL = late_pattern(
 )
 
 
-# A question without its mark, or what somebody thinks: no request.
+# A question without its mark, what somebody thinks, or how things are: no request.
 _TALKS = late_pattern(
-    r"\W*(?:(?:also|and|ok|okay|so|but|hmm+|well|yes|no)\W+)*(?:what|why|how|who|where|which|whether"
-    r"|is|are|was|were|do|does|did|has|have|should|i\s+(?:see|saw|thought|guess|wonder))\b",
-    re.IGNORECASE,
+    r"""\W*(?:(?:also|and|ok|okay|so|but|hmm+|well|yes|no)\W+)*
+    (?:(?:what|why|how|who|where|which|whether|is|are|was|were|does|did|has|should
+    |i\s+(?:see|saw|thought|guess|wonder)|(?:do|have)(?=\s+(?:you|we|they|i|the|these|those)\b))\b
+    |(?:it|this|that|there|they|he|she|i|we)(?:['’](?:m|s|re|ve)\b
+    |\s+(?:am|are|is|was|were|got|had|has|have)\b)
+    |the(?:\s+[\w-]+){1,5}?\s+(?:is|are|was|were|has|have|had)\b)""",
+    re.IGNORECASE | re.VERBOSE,
 )
 
 
-def asked(trace: Trace) -> Iterator[tuple[int, str, frozenset[str]]]:
-    """The short sentences of a session that ask for something, with their telling words; those of
-    its first prompt have the turn 0."""
+# What asks though it ends in a question mark: politely, or in reproach.
+_ASKS_SO = late_pattern(
+    r"\b(?:can|could|would|will)\s+(?:you|we)\b|\b(?:are|ca|could|did|do|have|is|should|was|would)"
+    r"n['’]?t\b|\bwhy\s+(?:are|is)\s+\w+\s+still\b|\bdid\s+you\b|ないの|ませんか|没有?.{0,6}[吗嗎]",
+    re.IGNORECASE,
+)
+_ADDRESS = late_pattern(r"\[[^\]]*\]\((?:https?:)[^)]*\)|https?://\S+")
+_CODE = late_pattern(r"\w\s=\s\S|[{;]$|[A-Z_]{4,}=|\b[\w+-]{40,}", re.ASCII)
+_SPELT = late_pattern(r"[/.\\_=<>{}()\d]")
+
+
+def said(trace: Trace) -> Iterator[Said]:
+    """The sentences that the user typed, but for commands of the host and for long ones."""
     first = next((turn.number for turn in trace.turns if turn.prompt), 0)
-    for said in typed(trace):
-        at = 0 if said.turn == first else said.turn
-        for sentence in sentences(said.text):
-            words = frozenset(content_words(sentence))
+    for one in typed(trace):
+        for sentence in sentences(one.text):
+            plain = _ADDRESS.sub(" ", sentence)
+            words = [w for w in subject_words(plain.replace("-", " ")) if not _SPELT.search(w)]
+            if (sentence.startswith("/") and len(words) <= _FEWEST_WORDS) or _CODE.search(plain):
+                continue  # a command of the host, a line of a file
             telling = {word for word in words if not _APPROVAL.match(word)}
-            if sentence.endswith("?") or _TALKS.match(sentence):
+            outside = tuple(_outside(sentence))
+            if len(telling) > _MOST_WORDS or (len(telling) < _FEWEST_WORDS and not outside):
                 continue
-            if sentence.startswith("/") and len(words) <= _FEWEST_WORDS:
-                continue  # a command of the host
-            if _FEWEST_WORDS <= len(telling) <= _MOST_WORDS:
-                yield at, sentence, words
+            talks = sentence.endswith(("?", "？")) or _TALKS.match(sentence)
+            asks = not talks or bool(_ASKS_SO.search(sentence))
+            at = 0 if one.turn == first else one.turn
+            yield Said(at, sentence, tuple(words), asks, outside)
+
+
+_OUTSIDE = late_pattern(
+    r"github\.com/([\w.-]+/[\w.-]+)|(?<![\w./~])@?((?:\.\./)+[\w-][\w.-]*)"
+    r"|(?<![\w./:@~-])([A-Za-z][\w-]*/[A-Za-z][\w.-]*\w)(?=(?:[^\w./-]|$)[^\n]{0,12}?"
+    r"(?:repo\b|のように|参考|どうし|처럼|참고|参照))",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+_PAGE = r"@?((?!\S*(?:plan|task|todo))(?:[\w.-]+/[\w./-]*|[\w-]+\.(?:mdx?|rst|txt)))"
+# A page or folder of the project that work is to follow.
+_GUIDES = late_pattern(
+    r"\b(?:follow(?:ing)?|according\s+to|based\s+on|as\s+(?:defined|described)\s+in|gemäß|selon|según"
+    rf"|segundo|secondo|согласно)\s+(?:(?:the\s+)?\w+\s+(?:in|of)\s+)?{_PAGE}"
+    rf"|(?<![\w./]){_PAGE}[^\w./\n]{{0,3}}[^\n。.]{{0,12}}?(?:に従|に沿|に基づ|を参考|맞게|참고|기반|따라)"
+    rf"|(?:按照|根据|根據|遵循|参考)\s?{_PAGE}",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def _outside(sentence: str) -> Iterator[str]:
+    """The repositories and folders beside the project that a sentence names, and what of the
+    project it says is to be followed: the folder, where it lies in one."""
+    for named in _OUTSIDE.findall(sentence):
+        yield next(filter(None, named)).removesuffix(".git")
+    for named in _GUIDES.findall(sentence):
+        path = next(filter(None, named))
+        yield path.partition("/")[0] + "/" if "/" in path else path
 
 
 # The word with which somebody lets a plan be carried out.
@@ -129,7 +194,7 @@ _GO_AHEAD = late_pattern(
     r"\W*(?:(?:ok(?:ay)?|yes|yep|sure|great|perfect|good|cool|looks?\s+good|lgtm|alright|please|now|and"
     r"|then|let['’]?s|you\s+can)\W+)*(?:go\s+ahead|proceed|implement|execute|build\s+it"
     r"|start\s+(?:implement\w*|building|the\s+work))(?:\s+(?:it|this|that|them|all|now|please|with"
-    r"|the|plan|changes|implementation|implementing))*\W*|実装(?:して|をお願い)\S{0,6}|执行吧|开始实现",
+    r"|the|plan|changes|implementation|implementing|and|implement))*\W*|実装(?:して|をお願い)\S{0,6}|执行吧|开始实现",
     re.IGNORECASE,
 )
 
@@ -145,12 +210,78 @@ def _let_go(trace: Trace) -> Iterator[Request]:
         planned = bool(turn.steps) and not changed
 
 
+_IN_A_PR = late_pattern(
+    r"\bin\s+(?:an?|another|its\s+own)\s+(?:new\s+|separate\s+)?(?:branch\s?/\s?)?(?:pr|pull\s+request)\b",
+    re.IGNORECASE,
+)
+# That a change belongs to a commit that is there already.
+_FOLDS = late_pattern(
+    r"\b(?:fix-?up|fold(?:ed)?|squash|amm?end|add(?:ed)?|put)\b[^.?!]*\b(?:in)?to\s+(?:the|an?|its)\s+"
+    r"(?:right|current|existing|last|previous|same|original|first)\s+commits?\b"
+    r"|\bfix-?up\s+(?:in|commits?\b)|\bfold(?:ed)?\s+(?:in\b|into\b)[^.?!]*\bcommits?\b"
+    r"|^\W*(?:\w+,?\s+){0,2}amm?end(?:\s+(?:it|this|that|the\s+commit))?\W*$|amend\s*(?:して|で|해)",
+    re.IGNORECASE,
+)
+_LINK = late_pattern(r"https?://[^\s)\]]+?/([a-z]+)/[\w.-]*\d[^\s)\]]*", re.IGNORECASE)
+_LINKED = {"discussions": "discussion", "issues": "issue", "pull": "PR", "runs": "CI"}
+# That nothing is to be changed before the user has seen what is meant to be.
+_WAITS = late_pattern(
+    r"\b(?:do\s+not|don['’]?t)\s+(?:change|touch|edit|write|modify|implement)\b[^.?!]*"
+    r"(?:\bcode\b|\banything\b|\bfiles?\b)[^.?!]*\byet\b|\bno\s+(?:code\s+)?changes\s+ye[ts]\b"
+    r"|\b(?:analysis|plan|proposal|design)\s+first\b|\bfirst\s+(?:give|show|send|write)\s+me\b"
+    r"|\bonly\s+(?:the\s+)?(?:analysis|plan)\b|\bjust\s+(?:do\s+)?(?:an?\s+|the\s+)?(?:full\s+)?"
+    r"(?:analysis|plan|proposal)\b|\b(?:start|begin|implement\w*)\s+(?:only\s+)?once\s+(?:we\s+)?"
+    r"(?:\w+\s+)?agreed?\b|\bwait\s+for\s+my\s+(?:ok|approval|go|review|word)\b"
+    r"|\bbefore\s+(?:you\s+)?(?:cod|implement|chang)\w*,?\s+(?:show|ask|tell|let)\b"
+    r"|\b(?:noch\s+nichts|erst\s+(?:ein(?:en)?\s+)?plan)\b|\b(?:pas\s+encore|d['’]abord\s+(?:un\s+)?"
+    r"plan)\b|\b(?:todav[ií]a\s+no|aún\s+no|ainda\s+não|primeiro\s+o\s+plano|primero\s+el\s+plan"
+    r"|non\s+ancora|prima\s+il\s+piano|сначала\s+план|пока\s+не\s+(?:меняй|трогай|пиши))\b"
+    r"|まだ(?:実装|変更|コード)\S{0,6}(?:しない|せず)|(?:実装|変更)(?:する|の)?前に[^。]*(?:確認|レビュー|見せ)"
+    r"|先(?:不要|别|別)(?:改|写|寫|动|動)|先(?:给|給)?(?:我)?(?:分析|计划|計劃|方案)|아직\s*(?:수정|구현|변경)하지"
+    r"|먼저\s*(?:계획|분석)",
+    re.IGNORECASE,
+)
+# That an act was left out, which the user had thought of as done.
+_FORGOTTEN = late_pattern(
+    r"\b(?:did(?:n['’]?t)?\s+you|haven['’]?t\s+you|have\s+you|you\s+(?:didn['’]?t|did\s+not"
+    r"|haven['’]?t|forgot\s+to)|why\s+(?:didn['’]?t|haven['’]?t)\s+you)\s+(?:not\s+|already\s+)?"
+    r"(?:\w+\s+and\s+)?(?P<act>push|commit)(?:t?ed)?\b(?![^?]*\bdid\s+you\b)"
+    r"|\b(?:you|it|all|this|that)\s+(?:is\s+|all\s+)*(?:\w+\s+and\s+)?(?P<done>push|commit)t?ed\b"
+    r"[^?.]*\?|\bwhy\s+(?P<left>un(?:push|commit)t?ed|unstaged)\b"
+    r"|(?P<ja>プッシュ|コミット|push|commit)(?:し|され)て(?:い)?ない|(?:没有?|沒有?)(?P<zh>提交|推送)",
+    re.IGNORECASE,
+)
+_ACTS_LEFT = {
+    "コミット": "commit", "提交": "commit", "プッシュ": "push", "推送": "push", "unpushed": "push",
+    "uncommitted": "commit", "unstaged": "commit",
+}  # fmt: skip
+
+
+def _besides(at: int, sentence: str, first: bool) -> Iterator[Request]:
+    """What a sentence asks for that no one verb stands for: to look at what it links to, a pull
+    request, a commit that is to take more in, to wait, to do what was left out."""
+    link = _LINK.search(sentence) if first else None
+    if link and link[1].casefold() in _LINKED:
+        yield Request(at, sentence, "look", _LINKED[link[1].casefold()])
+    if _IN_A_PR.search(sentence):
+        yield Request(at, sentence, "open-pr", "")
+    if _FOLDS.search(sentence):
+        yield Request(at, sentence, "fold", "commits")
+    if _WAITS.search(sentence):
+        yield Request(at, sentence, "plan", "")
+    if found := _FORGOTTEN.search(sentence):
+        act = next(word.casefold() for word in found.groupdict().values() if word)
+        yield Request(at, sentence, "forgotten", _ACTS_LEFT.get(act, act))
+
+
 def requests(trace: Trace) -> list[Request]:
     """What the user asked for in a few words, in order."""
     found = list(_let_go(trace))
-    for said in typed(trace):
+    start = next((turn.number for turn in trace.turns if turn.prompt), 0)
+    for one in typed(trace):
         before: list[str] = []
-        for sentence in sentences(said.text):
+        for sentence in sentences(one.text):
+            found += _besides(one.turn, sentence, one.turn == start)
             for asks in _ASKED.finditer(sentence[:200]):
                 known = _VERBS.get(asks[1].casefold())
                 if known is None or _UNASKED.search(sentence[: asks.start(1)]):
@@ -161,7 +292,11 @@ def requests(trace: Trace) -> list[Request]:
                 thing = _thing(words[:_NEAR])
                 if not thing and words[:1] and words[0].casefold() in _IT:
                     thing = _thing(before)
-                if known == "review" and not thing and telling_words(" ".join(words[:_NEAR])):
+                if (
+                    known == "review"
+                    and thing in ("", "issue", "discussion")
+                    and telling_words(" ".join(words[:_NEAR]))
+                ):
                     continue  # something else than what was done
                 if (known, thing) == ("update", "docs") and not _follows(sentence, words):
                     continue  # what they are to say, once
@@ -170,15 +305,15 @@ def requests(trace: Trace) -> list[Request]:
                 known = "commit" if thing == "commit" and known in _MAKES else known
                 if (known, thing) == ("create", "PR"):
                     known = "open-pr"
-                found.append(Request(said.turn, sentence, known, _meant_thing(known, thing, words)))
+                found.append(Request(one.turn, sentence, known, _meant_thing(known, thing, words)))
             if _SPLIT.search(sentence):
                 found += [
-                    Request(said.turn, sentence, "split", "commits"),
-                    Request(said.turn, sentence, "commit", ""),
+                    Request(one.turn, sentence, "split", "commits"),
+                    Request(one.turn, sentence, "commit", ""),
                 ]
             if len(sentence) <= _SHORT and not _LEAVES.search(sentence):
                 found += [
-                    Request(said.turn, sentence, *act)
+                    Request(one.turn, sentence, *act)
                     for act, words_for in _ABROAD.items() if words_for.search(sentence)
                 ]  # fmt: skip
             before = WORDS.findall(sentence)
@@ -199,7 +334,8 @@ def _follows(sentence: str, words: list[str]) -> bool:
 
 
 _UNASKED = late_pattern(
-    rf"\b{NOT}\s+(?:just\s+)?$|\bi(?:['’]ll|\s+will|['’]m\s+going\s+to)\b[^,;]*$", re.IGNORECASE
+    rf"(?:\b{NOT}|\b(?:did|must|should)(?:\s+not|n['’]?t))\s+(?:just\s+)?$|\bi(?:['’]ll|\s+will|['’]m\s+going\s+to)\b[^,;]*$",
+    re.IGNORECASE,
 )
 _FILES = late_pattern(r"[/.]|^(?:files?|both|schemas?|tables?|sections?|cells?)$", re.IGNORECASE)
 _IT = frozenset({"it", "this", "that", "these", "those", "them"})

@@ -8,26 +8,30 @@ in a few words is `requests.py`'s.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Literal
 
 import msgspec
 
-from tacit.base.display import one_line
 from tacit.base.patterns import late_pattern
 from tacit.traces.command_purposes import joined_commands, program_of, purpose_of
 from tacit.traces.tool_calls import command_of
-from tacit.traces.trace import REFUSED, ToolCall, Trace
+from tacit.traces.trace import Trace
+from tacit.traces.typed_words import (
+    MOST_TYPED,
+    WIDE,
+    Typed,
+    content_words,
+    sentences,
+    subject_words,
+    typed,
+)
 
-MOST_TYPED = 800
-"""A longer prompt was pasted or made by a program; rules are not looked for in it."""
 _LONGEST, _SHORTEST = 340, 12
 _WHOLE = 240
 """A prompt up to this length is kept whole: what stands around a wish explains it."""
-_WORK = ("shell", "write", "edit")
 _FEW = 2
-
-
 Strength = Literal["rule", "correction", "manner", "product"]
 """A `rule` says itself that it lasts; a `correction` was said against what had been done; a
 `manner` says how things are to be made; `product` says what is built, which is a task unless it is
@@ -41,62 +45,8 @@ class Wish(msgspec.Struct, frozen=True):
     text: str
     """The sentence, with as much before it as it needs to be understood."""
     strength: Strength
-
-
-class Typed(msgspec.Struct, frozen=True):
-    """What the user typed in one go."""
-
-    turn: int
-    text: str
-    worked: bool
-    """Whether work had been done before."""
-    refuses: bool = False
-    """Whether it was typed in refusing a piece of work: a command, an edit."""
-
-
-_DELEGATED = late_pattern(
-    r"\byou\s+are\s+(?:an?|the)\s+(?:[\w-]+\s+){0,4}?(?:sub-?agent|child\s+agent|worker\s+agent)\b"
-    r"|\bfor\s+(?:a|the|your)\s+parent\s+(?:agent|session|\w+\.)|\bsubagent\s+conversation\b",
-    re.IGNORECASE,
-)
-
-
-_ATTACHED = late_pattern(r"<context\s+ref=[^>]*>.*?(?:</context>|\Z)", re.DOTALL)
-"""What a host put beside the words: the contents of a file."""
-
-
-def typed(trace: Trace) -> Iterator[Typed]:
-    """What the user typed, in order; a prompt with a hidden comment was made by a program."""
-    worked = False
-    for turn in trace.turns:
-        if _DELEGATED.search(turn.prompt):
-            return  # from here on it is another agent that speaks
-        prompt = _ATTACHED.sub("", turn.prompt)
-        if prompt and len(prompt) <= MOST_TYPED and "<!--" not in prompt:
-            yield Typed(turn.number, prompt, worked)
-        for call in turn.calls:
-            if reply := _own_words(call):
-                refuses = call.error == REFUSED and call.kind in _WORK
-                yield Typed(turn.number, reply, True, refuses)
-        worked = worked or bool(turn.steps)
-
-
-def _own_words(call: ToolCall) -> str:
-    """What the user typed to a call; an option that they chose was worded by the agent."""
-    if not call.reply or call.error == REFUSED:
-        return call.reply
-    offered = set(_labels(call.arguments))
-    lines = dict.fromkeys(call.reply.splitlines())
-    return "\n".join(line for line in lines if line not in offered)
-
-
-def _labels(value: object) -> Iterator[object]:
-    """The labels of the options that a call offered, wherever they stand in its arguments."""
-    if isinstance(value, dict):
-        yield value.get("label")
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for part in parts:
-        yield from _labels(part)
+    to: str = ""
+    """The command that was refused with it, where it does not say all by itself."""
 
 
 # Where a command may begin.
@@ -123,7 +73,26 @@ _RULE = late_pattern(
     rf"""{_START}(?:please\s+)?(?:always|never)\s+(?!\w+(?<!e)ed\b)[a-z]{{2,}}
     | \bfrom\s+now\s+on\b | \bgoing\s+forward\b
     | \b(?:overall|in\s+general|generally),?\s+(?:(?:we|you|agents?)\s+(?:should|must)|{NOT}\s)
+    | \bwe\s+should\s+(?:move\s+away\s+from|avoid|stop\s+\w+ing)\b
+    | \bthere(?:['’]s|\s+is)\s+no\s+(?:point|reason|sense)\s+(?:in\s+)?\w+ing\s+an?\b[^.?!]*
+      \b{_MADE}\b
     | \bwe\s+only\s+(?:accept|allow|deploy|ship|support|target|test)\b
+    | ^\W*(?!(?:the|this|that|these|those|it|they|my|your|his|her|its)\b)(?:[a-z-]+\s+){{0,3}}
+      [a-z-]+s\s+(?:are|do|go|get)\s+(?:never|always)\s[^.?!]*(?:,\s*(?:but|only)|\bexcept|\bunless)\b
+    | ^\W*(?:[a-z-]+\s+){{0,2}}{_MADE}\s+(?:are|go|get)\s+(?:never|always)\s+\w+
+    | \bi\s+(?:don['’]?t|do\s+not)\s+want\s+`[^`]+` | \bit\s+is\s+not\s+allowed\s+to\s+\w+
+    | ^\W*`[^`]{{3,60}}`\s+(?:if|when|whenever)\s+you\s+(?:need|want|have)\b
+    | ^\W*(?:if|when|whenever)\s+you\s+(?:need|want)\b[^.?!]*,\s*(?:use|run|call|ssh)\b
+    | \byou\s+(?:should(?:n['’]?t)?\s+have|were(?:n['’]?t)?\s+supposed\s+to)\s+
+      (?!(?:been|found|got|gotten|had|known|noticed|received|seen)\b)\w{{3,}}\s+\w+
+    | ^\W*(?:(?:an?|any)\s+(?:[\w-]+\s+){{0,4}}?(?:{_OF_WORK}|pytest)|(?:[a-z-]+\s+){{0,2}}
+      (?:branches|changes|comments|commits|docs|files|functions|messages|migrations|names|prs|tests
+      |variables))\s+(?:should|must|need\s+to|have\s+to|has\s+to)\s+
+      (?!(?:be\s+(?:added|changed|created|deleted|fixed|green|merged|moved|removed|renamed|updated
+      |written)|now|pass|still|work)\b)\w
+    | \b(?:commit\s+messages?|(?:pr|pull\s+request)\s+(?:titles?|descriptions?)|branch\s+names?
+    |ticket\s+(?:numbers?|ids?)|changelog\s+entr(?:y|ies)|test\s+names?)\s+
+      (?:should|must|need\s+to|have\s+to|belongs?|go(?:es)?)\b
     | \b(?:we|you)(?:['’]re|\s+are)\s+not\s+supposed\s+to\b
     | \bin\s+(?:ci|dev|prod|staging|(?:development|production)(?:\s+mode)?|dev\s+mode),?\s+
       (?:we|you)\s+(?:should|must|never|always|only)\b
@@ -160,8 +129,20 @@ _RULE = late_pattern(
     |de\s+ahora\s+en\s+adelante)\b
     | \b(?:sempre|prefiro|a\s+partir\s+de\s+agora|toda\s+vez\s+que|d['’]ora\s+in\s+poi
     |ogni\s+volta\s+che|preferisco|usiamo)\b
+    | \b(?:n['’]utilise[rz]?\s+pas|no\s+uses|n[ãa]o\s+use|non\s+usare|не\s+используй(?:те)?
+    |(?:benutze|nutze|verwende)\s+(?:bitte\s+)?(?:kein\w*|nicht))\b[^.?!]*,\s*\w
+    | \b(?:du\s+hättest|hättest\s+du)\b[^.?!]*\b(?:sollen|müssen)\b | \btu\s+aurais\s+dû\b
+    | \b(?:deber[ií]as\s+haber|ten[ií]as\s+que|deveria\s+ter|avresti\s+dovuto|надо\s+было)\b
     | \b(?:всегда|никогда|впредь|отныне|каждый\s+раз|в\s+следующий\s+раз|предпочитаю
     |мы\s+используем)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Where something lies outside of the project, or what it is called: no wish, but as lasting.
+_PLACED = late_pattern(
+    r"""\b(?:is|are|lives?|lies|located|kept|stored|cloned)\s+(?:\w+\s+){0,2}?(?:at|in|under)?\s*
+      [`'"]?(?:~|\.\.)/(?!Desktop|Downloads)[\w.][^\s?]* | (?:~|\.\.)/\S+\s+is\s+where\b
+    | \bthe\s+(?:[\w-]+\s+){0,2}(?:binary|command|domain|executable|package|port|repo|tool)
+      \s+(?:name\s+)?(?:is|stays)\s+(?:called\s+|named\s+)?(?=\S*[-./_`'"\d])\S+\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
 _FOR_AGENTS = r"(?i:(?:claude|agents?|gemini|copilot-instructions)[./]md)"
@@ -181,14 +162,15 @@ _LASTS_ABROAD = {
     "Japanese": (
         late_pattern(
             r"今後[はも、]|これからは|次回から|毎回|毎度|常に|必ず|絶対に?|原則|優先して|二度と|禁止"
-            r"|(?:の|する)たびに|場合に限り|場合のみ|以外は|を除い[てき]|ルール(?:化|にし|とし)"
+            r"|(?:の|する)たびに|タイミングで|場合に限り|場合のみ|以外は|を除い[てき]|ルール(?:化|にし|とし)"
             r"|基本(?:的に)?は?[^。]*ほしい|(?:場合|とき|時|たら)[^。]*(?:ユーザーに|許可を)"
             r"|(?i:claude|codex|copilot|gemini|クロード|エージェント)[^。]*(?:指摘|指示)(?:を|し)"
+            r"|前に[^。]*(?:したかった|してほしかった)|べきだった"
             rf"|[A-Za-z][^。]*使わないで|[るい]ように[^。]*{_FOR_AGENTS}|{_FOR_AGENTS}[^。]*[るい]ように"
         ),
         late_pattern(
             r"[てで](?:ください|下さい|ほし|欲し|くれ|ね|よ|$|。)|[るい]ように|ないで|こと(?:$|。)|べき"
-            r"|ルール|禁止|[しりえけ]たい(?:$|。|です|と思)|[めべけせろ](?:$|。)|しない(?:$|。)"
+            r"|ルール|禁止|かった(?:$|。|です|のに)|べきだった|[しりえけ]たい(?:$|。|です|と思)|[めべけせろ](?:$|。)|しない(?:$|。)"
         ),
     ),
     "Korean": (
@@ -273,6 +255,37 @@ _AGAINST = late_pattern(
     | \bне\s+(?:используй|надо|делай|запускай|трогай)""",
     re.IGNORECASE | re.VERBOSE,
 )
+# What is forbidden of all such things: with its reason or what to do instead, or of what work is
+# made of. A number or a file is one thing of the moment.
+_FORBIDS = late_pattern(
+    rf"""\b{NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)\s[^.?!]*?(?:\s[-–—]\s|,\s*(?:but|too|use)\b
+    |\b(?:as|because|but|instead|otherwise|since|so\s+that)\s+\w)
+    | \b{NOT}\s+(?:add|commit|include|mention|merge|open|put|push|run|use|write)\s+
+      (?!(?:{_POINTED})\b)[^.?!,]*\b(?:{_OF_WORK}|title)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ONE_THING = late_pattern(r"\b\d+\b|\w\.\w{1,4}\b|[/@]\w|\b(?:here|there)\b", re.IGNORECASE)
+# How a command that was refused is to be run.
+_RUN_SO = late_pattern(
+    rf"^\W*(?:(?:please|no|just)\W+)*(?:use|run|prepend|prefix|call)\s+(?!(?:{_POINTED}|an?|option)\b)"
+    r"[`'\"]?[\w./-]+|\bshould\s+be\s+[`'\"]|\bnutze\s|\bverwende\s|\butilise\s|\busa\s|\buse\s+o\b"
+    r"|を使って|で実行して|(?:请|請)?[用使]用?\s?[`A-Za-z]|[으]?로\s*실행|используй\s",
+    re.IGNORECASE,
+)
+_FIRM = late_pattern(r"\W*(?:please\s+)?(?:never|always)\s", re.IGNORECASE)
+# Which tool is to serve, said when another had.
+_BY_TOOL = late_pattern(
+    r"^\W*(?:(?:please|no|just)\W+)*use\s+(?:the\s+|our\s+)?(?:[\w.-]+\s+){1,4}?"
+    r"(?:apis?|cli|commands?|mcp|scripts?|sdk|skills?|tools?)(?:\s+(?:for|instead|itself|when)\b"
+    r"[^?]*)?\W*$",
+    re.IGNORECASE,
+)
+_WITHDRAWS = late_pattern(
+    r"\W*(?:never\s?mind|nvm|scratch\s+that|forget\s+(?:it|that|what\s+i)|on\s+second\s+thoughts?"
+    r"|ignore\s+that|doch\s+nicht|laisse\s+tomber|olvídalo|deixa\s+pra\s+lá|lascia\s+perdere"
+    r"|забудь)\b|^やっぱ|^算了|^아니다",
+    re.IGNORECASE,
+)
 # One thing instead of another: a decision of the moment, unless it is said again.
 _CONTRASTS_ABROAD = late_pattern(r"而不是|じゃな(?:くて|く、)|では?なく|말고")
 # How something is to behave.
@@ -305,9 +318,11 @@ _FOR_ONCE = late_pattern(
     | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|care
     |have(?!\s+(?:any\s+)?access)|mind|need)\b(?![^.?!]*,\s+we\s+(?:only|never|always)\b)
     | \b(?:don['’]?t|do\s+not)\s+\w+\s+anything\b
+    | (?:^|,\s*)(?:do|fix|skip|take)\s+\d\b
     | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
     | \blines?\s+\d | \b(?:above|below|following)\s+(?:list|table|items?|findings?|points?)\b
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | \b[0-9a-f]{7,40}\b | [#]\d+ | \bjust\s+(?:this|now)\b
+    | \b(?:put|save|write|store|dump)\b[^.?!]*\b(?:file|memo|markdown|notes?)\b[^.?!]*\bfuture\b
     | \bmerci\b | \bfürs\s+erste\b
     | [这這]次 | [暂暫][时時] | 先[不别別] | 今回 | 一旦 | とりあえず | まだ | 일단 | 이번 | 지금은
     | \bpor\s+ahora\b | \bpour\s+l['’]instant\b | \bпока\b""",
@@ -320,8 +335,8 @@ _DESCRIBES = late_pattern(
         |never)\b
     | \b(?:never|always)\s+(?:actually|really|worked|works|happens|happened|returns?|gets?|shows?
     |fails?|seems?|appears?|was|is|been|got)\b
-    | \b(?:bug|issue|problem|symptom|expected|actual)\b\s*: | \binvestigate\b | \bwhy\b
-    | \bseems?\b | (?<!not\s)\bsupposed\b
+    | \b(?:bug|issue|problem|symptom|expected|actual)\b\s*(?::|\s+is\s+that\b)
+    | \binvestigate\b | \bwhy\b | \bseems?\b | (?<!not\s)\bsupposed\b
     | \bwhenever\s+(?:i|it|the)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -359,33 +374,12 @@ _POINTS_AWAY = late_pattern(
     re.IGNORECASE,
 )
 _ANSWERS = late_pattern(r"\W*(?:sure|no|nope|yes|ok|okay|right|well|but)\b", re.IGNORECASE)
-_STOP = frozenset({
-    "a", "an", "the", "and", "or", "but", "so", "of", "to", "in", "on", "at", "for", "from", "by",
-    "with", "as", "is", "are", "was", "were", "be", "been", "being", "it", "its", "this", "that",
-    "these", "those", "there", "here", "i", "you", "we", "they", "he", "she", "me", "my", "your",
-    "our", "us", "them", "do", "does", "did", "don't", "dont", "not", "no", "yes", "please",
-    "just", "also", "then", "than", "too", "very", "can", "could", "would", "should", "will",
-    "shall", "may", "might", "must", "have", "has", "had", "if", "when", "while", "into", "out",
-    "up", "down", "all", "any", "some", "more", "most", "other", "such", "only", "own", "same",
-    "let's", "lets", "now", "ok", "okay", "sure", "need", "want", "like", "make", "get", "go",
-    "going", "always", "never", "again", "instead", "rather", "use", "using", "prefer", "alright",
-    "almost", "great", "well", "there's", "that's", "that'll", "i've", "i'd", "i'm", "we've",
-    "we're", "they're", "you're", "it's", "isn't", "doesn't", "can't", "won't", "what", "which",
-    "who", "how", "why", "each", "every", "bit", "quite", "still", "new", "really", "thing",
-    "things", "stuff", "way", "lot", "few", "much", "many", "one", "two", "first", "last", "next",
-    "time", "good", "nice", "through", "about", "after", "before", "without", "via", "within",
-    "against", "between", "per", "maybe", "possible", "able", "think", "believe", "seem", "seems",
-})  # fmt: skip
-WORDS = late_pattern(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
-WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-
-
 _GOES_ON = late_pattern(r"(?:also|and|because|but|instead|otherwise|so|that|this)\b", re.IGNORECASE)
 
 
 def _says_all(sentence: str, kept: str) -> bool:
     """Whether a rule needs nothing of what was said around it, `kept`."""
-    if _POINTS_AWAY.search(sentence) or _ANSWERS.match(sentence):
+    if _points_away(sentence) or _ANSWERS.match(sentence):
         return False
     if WIDE.search(sentence):
         return len(kept) > _WHOLE // 2 and len(subject_words(sentence)) > _FEW
@@ -401,45 +395,112 @@ _LEADS_OFF = late_pattern(
 
 
 def wishes(trace: Trace) -> list[Wish]:
-    """The lasting wishes of a session, in order, each once."""
+    """The lasting wishes of a session, in order, each once; what is withdrawn next is none."""
     found: dict[str, Wish] = {}
-    before = ""
-    programs = _programs(trace)
+    before, latest = "", set[str]()
+    programs = cache(lambda: _programs(trace))  # few sentences need them
     for said in typed(trace):
         told = list(sentences(said.text))
+        if _WITHDRAWS.match(said.text):
+            found = {key: wish for key, wish in found.items() if key not in latest}
         answers = said.worked and len(_NUMBERED.findall(said.text)) >= _FEW
-        for at, sentence in enumerate(told if not answers else ()):
-            strength = _strength(sentence, said.worked)
-            if strength is None and said.refuses and _says_why(sentence):
-                strength = "manner"
-            if strength is None:
-                continue
-            named = strength != "manner" and _names_program(sentence, programs)
-            strength = "rule" if named else strength
-            needed = before if not at and _ANSWERS.match(sentence) else ""
-            if at and not _LEADS_OFF.search(told[at - 1]):
-                needed = told[at - 1]
-            kept = " ".join(t for t in told if t == sentence or not _LEADS_OFF.search(t))
-            whole = kept if len(kept) <= _WHOLE else f"{needed} {sentence}"
-            goes_on = at + 1 < len(told) and _GOES_ON.match(told[at + 1])
-            if strength == "rule" and not goes_on and _says_all(sentence, kept):
-                needed, whole = "", sentence
-            if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
-                whole = f"{needed} {whole}"
-            some = (whole.strip(), f"{needed} {sentence}".strip())
-            fits = (t for t in some if not (_FOR_ONCE.search(t) or _UNDOES.search(t)))
-            whole = next(fits, sentence)
-            if _UNDOES.search(whole):
-                continue
-            about = sentence if strength == "rule" else whole
-            if _BUILT.search(about) and not _TO_COME.search(about):
-                strength = "product"
-            wide = bool(WIDE.search(sentence))
-            pointed = whole != sentence and not (wide and whole.startswith(sentence))
-            if _stands_alone(whole, pointed=pointed, few=named or (wide and strength == "rule")):
-                found.setdefault(whole.casefold(), Wish(said.turn, whole, strength))
+        own = () if answers else _wishes_in(said, told, before, programs)
+        known = {wish.text.casefold(): wish for wish in own}
+        latest = known.keys() - found.keys()
+        found |= {key: wish for key, wish in known.items() if key in latest}
         before = told[-1] if told else ""
     return list(found.values())
+
+
+def _wishes_in(
+    said: Typed, told: list[str], before: str, programs: Callable[[], frozenset[str]]
+) -> Iterator[Wish]:
+    """The wishes in what was typed in one go, after the sentence `before`."""
+    for at, given in enumerate(told):
+        strength, sentence = _strength(given, said.worked), given
+        if strength is None or _UNDOES.search(given) or tells_where(given):
+            sentence = _ruling_part(given, said.worked)
+            strength = "rule" if sentence else strength
+            sentence = sentence or given
+        so = bool(said.refused) and len(given) <= _BRIEF and bool(_RUN_SO.search(given))
+        if strength is None and said.refuses and (so or _says_why(sentence)):
+            strength = "rule" if so else "manner"
+        if strength is None:
+            continue
+        by = so or _BY_TOOL.search(sentence) or _names_program(sentence, programs())
+        named = bool(by) and strength != "manner"
+        forbids = strength == "correction" and _FORBIDS.search(sentence)
+        if named or (forbids and not _ONE_THING.search(sentence)):
+            strength = "rule"
+        shown = [*told[:at], sentence, *told[at + 1 :]]
+        whole = sentence if sentence != given else _explained(at, shown, before, strength)
+        if _UNDOES.search(whole):
+            continue
+        about = sentence if strength == "rule" else whole
+        if _BUILT.search(about) and not _TO_COME.search(about):
+            strength = "product"
+        wide = bool(WIDE.search(sentence))
+        pointed = whole != sentence and not (wide and whole.startswith(sentence))
+        few = bool(
+            named
+            or (wide and strength == "rule")
+            or _FIRM.match(sentence)
+            or _BY_TOOL.match(sentence)
+        )
+        if so or _stands_alone(whole, pointed=pointed, few=few):
+            yield Wish(said.turn, _plain(whole), strength, _last_part(said.refused) if so else "")
+
+
+_FILLS = late_pattern(
+    r"\s*(?:(?:yes|yeah|ok|okay|but|and|also|so|well|sure)\b[,\s]+|no,\s*)+", re.IGNORECASE
+)
+
+
+def _plain(text: str) -> str:
+    """A wish without the words that only join it to what was said before."""
+    left = _FILLS.sub("", text, count=1) if _FILLS.match(text) else text
+    return left if len(left) >= _SHORTEST else text
+
+
+_FAR, _BRIEF = 100, 60
+_CLAUSE = late_pattern(r",\s+(?:and\s+|but\s+)?")
+
+
+def _ruling_part(sentence: str, worked: bool) -> str:
+    """Of a sentence with a task in it, what comes from its rule on, without what takes away."""
+    if len(parts := _CLAUSE.split(sentence)) == 1:
+        return ""
+    rules = (at for at, part in enumerate(parts) if _strength(part, worked) == "rule")
+    first = next(rules, len(parts))
+    if first < len(parts) and tells_where(parts[first]):
+        return parts[first]
+    told = (p for p in parts[first:] if not p.endswith("?"))
+    kept = [p for p in told if not (_UNDOES.search(p) or _FOR_ONCE.search(p))]
+    text = ", ".join(kept)
+    return text if text.count("(") == text.count(")") else ""
+
+
+def _explained(at: int, told: list[str], before: str, strength: Strength) -> str:
+    """The sentence `at` with as much of what stands around it as it needs."""
+    sentence = told[at]
+    needed = before if not at and _ANSWERS.match(sentence) else ""
+    if at and not _LEADS_OFF.search(told[at - 1]):
+        needed = told[at - 1]
+    kept = " ".join(t for t in told if t == sentence or not _LEADS_OFF.search(t))
+    whole = kept if len(kept) <= _WHOLE else f"{needed} {sentence}"
+    goes_on = at + 1 < len(told) and _GOES_ON.match(told[at + 1])
+    if strength == "rule" and not goes_on and _says_all(sentence, kept):
+        needed, whole = "", sentence
+    if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
+        whole = f"{needed} {whole}"
+    some = (whole.strip(), f"{needed} {sentence}".strip())
+    fits = (t for t in some if not (_FOR_ONCE.search(t) or _UNDOES.search(t)))
+    return next(fits, sentence)
+
+
+def tells_where(text: str) -> bool:
+    """Whether a text says where something is or what it is called, rather than what is wished."""
+    return _PLACED.search(text) is not None
 
 
 def is_lasting(prompt: str) -> bool:
@@ -476,6 +537,8 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
 def _asks(sentence: str, worked: bool) -> Strength | None:
     if _POLITE.search(sentence) or _RULE.search(sentence) or _lasts_abroad(sentence):
         return "rule"
+    if tells_where(sentence) or (worked and _BY_TOOL.search(sentence)):
+        return "rule"
     if _LATER.search(sentence) and _TELLS.search(sentence):
         return "rule"
     if _NOTED.search(sentence) and not _FOLLOWS.search(sentence):
@@ -493,6 +556,12 @@ def _programs(trace: Trace) -> frozenset[str]:
     ran = (call for call in trace.each_call() if call.kind == "shell")
     parts = (part.words for call in ran for part in joined_commands(command_of(call)))
     return frozenset(program_of(words) for words in parts if purpose_of(words)) - {"", "git"}
+
+
+def _last_part(command: str) -> str:
+    """The last of the commands that were given together, by itself."""
+    own = [part.words for part in joined_commands(command) if purpose_of(part.words)]
+    return " ".join(own[-1]) if own else command
 
 
 def _names_program(sentence: str, programs: frozenset[str]) -> bool:
@@ -519,76 +588,9 @@ def _stands_alone(text: str, *, pointed: bool, few: bool = False) -> bool:
 
 
 def _points_away(text: str) -> bool:
-    """Whether a pronoun's meaning does not stand in `text`; before a dash it may."""
+    """Whether a pronoun's meaning does not stand in `text`; before a dash, or far before it, it
+    may."""
     found = _POINTS_AWAY.search(text)
-    return found is not None and not re.search(r"\s[-–—]\s", text[: found.start()])
-
-
-def content_words(text: str) -> list[str]:
-    """The words of `text` that tell something, without their endings."""
-    return [_stem(word) for word in telling_words(text)]
-
-
-WIDE_WORDS = late_pattern(
-    r"(?P<other>[A-Za-z][\w.+#/-]*)|[\u30a1-\u30fa\u30fc]{2,}|(?P<han>[\u3400-\u9fff]{2,})"
-    r"|(?P<hangul>[\uac00-\ud7af]{2,})",
-    re.ASCII,
-)
-_EMPTY_HAN = frozenset("的了是在不要我你他她它们們这這那个個就都也和有会會把给給请請幫帮上下时時一")
-
-
-def subject_words(text: str) -> list[str]:
-    """The words that say what `text` is about. Where no spaces are between words, each two Chinese
-    characters stand for one, and what is written in hiragana or ends a Korean word tells nothing.
-    """
-    if not WIDE.search(text):
-        return content_words(text)
-    found: list[str] = []
-    for word in WIDE_WORDS.finditer(text):
-        if han := word["han"]:
-            pairs = (han[at : at + 2] for at in range(len(han) - 1))
-            found += [pair for pair in pairs if not _EMPTY_HAN.intersection(pair)]
-        elif word["other"]:
-            found += content_words(word["other"])
-        else:
-            found.append(word[0][:2] if word["hangul"] else word[0])
-    return found
-
-
-def telling_words(text: str) -> list[str]:
-    """The words of `text` that tell something, in order."""
-    words = [word.casefold().replace("’", "'").strip(".:'/") for word in WORDS.findall(text)]
-    return [word for word in words if len(word) > 1 and word not in _STOP]
-
-
-def _stem(word: str) -> str:
-    for ending in ("ations", "ation", "ings", "ing", "ies", "ed", "es", "ly", "s", "y", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
-
-
-_FENCE = late_pattern(
-    r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?</\1>|(?<!\w)[\"“][^\"“”]{60,}(?:[\"”]|\Z)", re.DOTALL
-)
-_PASTED = late_pattern(
-    r"^\s*(?:[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
-)
-_REFERENCE = late_pattern(r"(?<!\S)@\S*:\d+(?:-\d+)?")
-"""A place in a file that the host attached."""
-_LINKED = late_pattern(r"\[(@?[^\]\n]+)\]\(file:[^)\n]*\)\s*")
-"""A file that the user named, as a host writes it."""
-_BREAK = late_pattern(
-    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|\n+|;\s+"
-)
-
-
-def sentences(text: str) -> Iterator[str]:
-    """The sentences that a person typed, without code, logs and quotations."""
-    text = _LINKED.sub(r"\1 ", _REFERENCE.sub("", _FENCE.sub("\n", text)))
-    lines = text.splitlines()
-    pasted = next((at for at, line in enumerate(lines) if _PASTED.match(line)), len(lines))
-    for part in _BREAK.split("\n".join(lines[:pasted])):
-        sentence = one_line(part or "").strip(" *-•")
-        if sentence:
-            yield sentence
+    if found is None or (found.start() > _FAR and not WIDE.search(text)):
+        return False
+    return not re.search(r"\s[-–—]\s", text[: found.start()])

@@ -35,9 +35,9 @@ from tacit.learn.distil.lessons import (
     check_quotes,
     steps_of,
 )
-from tacit.learn.drafts import ONLY_WHEN_ASKED, REQUEST_PHRASES
 from tacit.learn.findings import EVERYBODYS_CHECKS, KNOWN_TO_ALL, is_goal, is_step
 from tacit.learn.inquiry import Inquiry
+from tacit.learn.quotations import ONLY_WHEN_ASKED, REQUEST_PHRASES
 from tacit.learn.rates import (
     CALLED_WRONGLY,
     Done,

@@ -19,7 +19,7 @@ from tacit.learn.rates import FEWEST
 from tacit.learn.review.review_batch import Estimate, ReviewAverages, estimate_cost
 from tacit.learn.segments import Segment, segments
 from tacit.traces.store import Store
-from tacit.traces.wishes import content_words
+from tacit.traces.typed_words import content_words
 
 ANALYSE, MERGE = "analyse", "merge"
 COUNTING = "counting"

@@ -18,7 +18,7 @@ from tacit.base.secrets import clean
 from tacit.traces.command_purposes import purpose
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import Text, Told, ToolCall, Trace
-from tacit.traces.wishes import content_words
+from tacit.traces.typed_words import content_words
 
 Origin = Literal["user", "call", "output", "agent"]
 LONGEST = 320

@@ -33,7 +33,7 @@ from tacit.learn.trial.trial_records import DAILY_USE, TrialAbout, TrialRecords
 from tacit.skills.holdback import Holdback, holdbacks
 from tacit.skills.library import Library
 from tacit.traces.store import Store
-from tacit.traces.wishes import content_words
+from tacit.traces.typed_words import content_words
 
 MOST_SESSIONS = 400
 """The latest sessions that are looked at."""

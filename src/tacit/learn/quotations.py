@@ -1,0 +1,235 @@
+"""What the user said, as the lines of facts: which of their sentences are quoted, and how.
+
+A fact's line follows from the sentences that stand in it. What was found is `demands.py`'s, what a
+draft is made of beside that `drafts.py`'s.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from tacit.base.display import counted, one_line, shorten
+from tacit.learn.demands import (
+    Quote,
+    RefusalFinding,
+    RemarksFinding,
+    RequestFinding,
+    StagesFinding,
+    WishFinding,
+    naming_words,
+)
+from tacit.traces.typed_words import content_words, sentences, subject_words
+from tacit.traces.wishes import is_lasting, tells_where
+
+HOME = "home"
+"""Where somebody works who has no project."""
+Spoken = WishFinding | RemarksFinding | RefusalFinding | RequestFinding | StagesFinding
+_MOST_QUOTES = 4
+_FEW_WORDS = 2
+_NAMING = 3
+"""Telling words that a sentence needs to give a name."""
+_MOST_REMARKS = 20
+
+
+def other_quotes(finding: Spoken) -> str:
+    """What else was said about it, as a list."""
+    told: list[Quote] = []
+    if isinstance(finding, WishFinding | RemarksFinding):
+        different = list({quote.text.casefold(): quote for quote in finding.quotes}.values())
+        told = different[:_MOST_REMARKS]
+        if isinstance(finding, WishFinding):
+            told = [q for q in different if q.text != finding.quotes[0].text][:_MOST_QUOTES]
+    return "\n".join(f"- {_quote(quote, 340)}" for quote in told)
+
+
+def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
+    """The name, the line and the reason of a fact."""
+    if isinstance(finding, StagesFinding):
+        return _stages(finding, where)
+    quotes = finding.quotes
+    match finding:
+        case WishFinding():
+            told = [*filter(is_lasting, sentences(quotes[0].text)), quotes[0].text]
+            plain = [naming_words(sentence) for sentence in told]
+            name = "-".join(next((w for w in plain if len(w) >= _NAMING), plain[-1])[:4])
+            place = f" in {where}" if finding.project and where != HOME else ""
+            name = name if "-" in name else f"{where}-{name}-wish"
+            says = f"How the user wants it{place}: {_quote(quotes[0], 340)}"
+            if tells_where(quotes[0].text):
+                if path := _PLACE.search(quotes[0].text):
+                    name = f"{where}-{path[1]}"
+                says = f"What the user says of {where}: {_quote(quotes[0], 340)}"
+            return name, says, "the user said how it is to be done"
+        case RemarksFinding():
+            said = "; ".join(_quote(quote, 130) for quote in quotes[:2])
+            says = (
+                f"What the user cares about in {where}, as they put it when they saw work: {said}"
+            )
+            return f"{where}-remarks", says, "the user remarked on how things are made"
+        case RefusalFinding(purposes=purposes):
+            often = counted(len(finding.sessions), "session")
+            named = " or ".join(f"`{purpose}`" for purpose in purposes[:4])
+            says = f"Ask before running {named} in {where}: the user refused it in {often}"
+            if quotes:
+                said = _quote(max(quotes, key=lambda quote: len(quote.text)), 200)
+                says = (
+                    f"Do not run {named} in {where}: the user refused it in {often}, saying {said}"
+                )
+            return f"{where}-no-{purposes[0]}", says, f"the user refused {', '.join(purposes)}"
+        case RequestFinding(verb="", of=of):
+            clear = _clearest(quotes)
+            name = "-".join([where, *_in_common(quotes)[:4]])
+            said = "; ".join(_quote(quote, 110) for quote in clear)
+            often = f"{len(finding.sessions)} of {of} sessions"
+            says = f"In {where} the user comes back to this, in {often}: {said}"
+            return name, says, "the user asked for the same again and again"
+        case RequestFinding(verb="see", thing=thing, of=of):
+            said = "; ".join(_quote(quote, 100) for quote in _clearest(quotes))
+            often = f"{len(finding.sessions)} of {of} sessions"
+            says = (
+                f"In {where} the user points to `{thing}`, in {often}; look how it is done there:"
+                f" {said}"
+            )
+            return f"{where}-see-{thing}", says, f"the user pointed to {thing}"
+        case RequestFinding(verb=verb, thing=thing, of=of):
+            asked = f"asked to {verb} {thing}" if verb != "forgotten" else f"had to ask for {thing}"
+            reason = f"the user {asked.strip()} in {len(finding.sessions)} of {of}"
+            return f"{where}-{verb}-{thing}".strip("-"), _request_line(finding, where), reason
+
+
+def _in_common(quotes: Sequence[Quote]) -> list[str]:
+    """The words for a name that half of the quotes have in common, as the clearest has them."""
+    often = Counter(word for quote in quotes for word in {*subject_words(_plain(quote.text))})
+    words = naming_words(_plain(_clearest(quotes)[0].text))
+    return [
+        word for word in dict.fromkeys(words)
+        if any(2 * often[stem] >= len(quotes) for stem in subject_words(word))
+    ] or words  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    return _ADDRESS.sub(" ", text).replace("-", " ")
+
+
+_LOOKED = {"discussion": "discussion", "issue": "issue", "PR": "pull request", "CI": "run of CI"}
+
+
+def _stages(finding: StagesFinding, where: str) -> tuple[str, str, str]:
+    """One sentence a step, in order; two steps that are asked for in one sentence are one."""
+    steps: dict[str, int] = {}
+    looked = [_LOOKED[thing] for (verb, thing), _ in finding.steps if verb == "look"]
+    usual = {key: _usual(quotes)[0].text for key, quotes in finding.steps}
+    for (verb, _), quotes in finding.steps:
+        typed = {quote.text for quote in quotes}
+        fuller = [text for text in usual.values() if text in typed]
+        said = _quote(Quote(max(fuller, key=len), "", 0), 80)
+        shown = len({quote.session for quote in quotes})
+        if verb == "look":
+            said = f"look into the {' or '.join(looked)} that is linked"
+            shown += steps.get(said, 0)
+        steps[said] = max(steps.get(said, 0), shown)
+    told = "; ".join(f"{n}. {said} ({often})" for n, (said, often) in enumerate(steps.items(), 1))
+    often = f"{len(finding.sessions)} of {finding.of} sessions"
+    says = f"How work goes in {where}, each step when the user asks for it, in {often}: {told}"
+    return f"{where}-steps", says, "the user asked for the same steps in the same order"
+
+
+ONLY_WHEN_ASKED = {
+    "commit": "Commit", "push": "Push", "merge": "Merge", "deploy": "Deploy", "release": "Release",
+    "open-pr": "Open a pull request",
+}  # fmt: skip
+REQUEST_PHRASES = {
+    ("update", "docs"): "update the docs with a change", ("run", "tests"): "run the tests",
+    ("run", "lint"): "run the linter", ("add", "tests"): "add tests with a change",
+    ("write", "tests"): "write tests with a change", ("create", "branch"): "work on a new branch",
+    ("review", "changes"): "review your own changes critically once more",
+    ("review", "feedback"): "weigh review feedback before acting on it",
+    ("check", "feedback"): "weigh review feedback for what is valid in it",
+    ("address", "feedback"): "address review feedback",
+    ("update", "changelog"): "update the changelog or release notes with a change",
+    ("split", "commits"): "split work into commits by subject",
+    ("fold", "commits"): "put what mends or follows a commit into that commit (fixup, amend)",
+    ("bump", "version"): "bump the version",
+    ("add", "screenshot"): "add a screenshot", ("check", "CI"): "look at CI",
+    ("add", "todo"): "note what is put off as a todo",
+    ("spawn", "agents"): "have agents of their own look into it or check it",
+}  # fmt: skip
+
+
+def _request_line(finding: RequestFinding, where: str) -> str:
+    said = "; ".join(_quote(quote, 120) for quote in _usual(finding.quotes))
+    often = f"{len(finding.sessions)} of {finding.of} sessions"
+    if finding.verb in ONLY_WHEN_ASKED:
+        act = ONLY_WHEN_ASKED[finding.verb]
+        return (
+            f"{act} when the user says so, not before: in {where} they ask for it themselves,"
+            f" in {often} ({said})"
+        )
+    if finding.verb == "plan":
+        return (
+            f"Show what you mean to change and wait for the user's word, before changing files in"
+            f" {where}: in {often} they said so or read the plan first, e.g. {said}"
+        )
+    if finding.verb == "forgotten":
+        return (
+            f"In {where}, {finding.thing} work that is done without being asked: in {often} the"
+            f" user had to ask after it, e.g. {said}"
+        )
+    kept = f"keep {finding.thing} true to the work"
+    phrase = REQUEST_PHRASES.get((finding.verb, finding.thing), kept)
+    return f"In {where}, {phrase}: the user asked for it in {often}, e.g. {said}"
+
+
+_CLEAR = 90
+"""Characters of a sentence that says one thing."""
+
+
+def _clearest(quotes: Iterable[Quote], most: int = 3) -> list[Quote]:
+    """The quotes that say it best: no questions where there are others, of those that say one
+    thing what has most in common with the others."""
+    words = {quote.text.casefold(): _words_of(quote.text) for quote in quotes}
+    often = Counter(word for own in words.values() for word in own)
+    different = {quote.text.casefold().strip(" ."): quote for quote in quotes}
+
+    def unclear(text: str) -> tuple[bool, bool, float]:
+        own = words[different[text].text.casefold()]
+        common = -sum(often[word] for word in own) / (len(own) or 1)
+        asks = text.endswith(("?", "？"))
+        return asks, len(text) > _CLEAR or len(own) < _FEW_WORDS, common
+
+    return [different[text] for text in sorted(different, key=unclear)[:most]]
+
+
+_BRIEF = 120
+"""Characters of a sentence that can be quoted whole."""
+
+
+def _usual(quotes: Iterable[Quote]) -> list[Quote]:
+    """What was typed for it about as often as anything, the fullest of it, and what says more."""
+    different = {quote.text.casefold().strip(" ."): quote for quote in quotes}
+    often = Counter(quote.text.casefold().strip(" .") for quote in quotes)
+    brief = [text for text in different if len(text) <= _BRIEF] or list(different)
+    most = max(often[text] for text in brief)
+    usual = max((text for text in brief if often[text] * 2 > most), key=len)
+    if most == 1:
+        usual = min(brief, key=lambda text: abs(len(text) - _CLEAR // 2))
+    more = max((text for text in brief if text != usual), key=len, default=usual)
+    return [different[text] for text in dict.fromkeys((usual, more))]
+
+
+@lru_cache(maxsize=4096)
+def _words_of(text: str) -> frozenset[str]:
+    """The words of a quote; the same one is asked about for the name and for the text."""
+    return frozenset(content_words(text))
+
+
+_PLACE = re.compile(r"(?:~|\.\.)/(?:[^\s/]+/)*([\w.-]*\w)")
+_ADDRESS = re.compile(r"(?:\[[^\]]*\]\()?https?://[^\s)]*?((?:/[^\s/)]+){1,2})/?(?=[\s),]|$)\)?")
+
+
+def _quote(quote: Quote, most: int = 300) -> str:
+    """What was typed, on one line; of long addresses the end."""
+    text = shorten(_ADDRESS.sub(r"…\1", one_line(quote.text)), most)
+    said = f'"{text}"' if '"' not in text else f"“{text}”"
+    return f"{said}, of `{shorten(one_line(quote.to), 60)}`" if quote.to else said

@@ -1,0 +1,177 @@
+"""What the user typed, sentence by sentence and by the words that tell something.
+
+Only what a person typed is given: prompts, and what was typed to a call. A long prompt is pasted,
+some are made by programs, and some are another agent's. What the sentences wish or ask for is
+`wishes.py`'s and `requests.py`'s.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+
+from tacit.base.display import one_line
+from tacit.base.patterns import late_pattern
+from tacit.traces.tool_calls import command_of
+from tacit.traces.trace import REFUSED, ToolCall, Trace
+
+MOST_TYPED, _MOST_DICTATED = 800, 1500
+"""A longer prompt was pasted or made by a program, unless it is one paragraph: then it was
+dictated; what is longer than that is nobody's."""
+_WORK = ("shell", "write", "edit")
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """What the user typed in one go."""
+
+    turn: int
+    text: str
+    worked: bool
+    """Whether work had been done before."""
+    refuses: bool = False
+    """Whether it was typed in refusing a piece of work: a command, an edit."""
+    refused: str = ""
+    """The command that was refused."""
+
+
+_DELEGATED = late_pattern(
+    r"\byou\s+are\s+(?:an?|the)\s+(?:[\w-]+\s+){0,4}?(?:sub-?agent|child\s+agent|worker\s+agent)\b"
+    r"|\bfor\s+(?:a|the|your)\s+parent\s+(?:agent|session|\w+\.)|\bsubagent\s+conversation\b",
+    re.IGNORECASE,
+)
+
+
+# Signs of a prompt that a program made: a hidden comment, the text of a skill.
+_MADE_UP = late_pattern(r"<!--|^Base directory for this skill:", re.MULTILINE)
+_ATTACHED = late_pattern(r"<context\s+ref=[^>]*>.*?(?:</context>|\Z)", re.DOTALL)
+"""What a host put beside the words: the contents of a file."""
+
+
+def typed(trace: Trace) -> Iterator[Typed]:
+    """What the user typed, in order, without prompts that a program made."""
+    worked = False
+    for turn in trace.turns:
+        if _DELEGATED.search(turn.prompt):
+            return  # from here on it is another agent that speaks
+        prompt = _ATTACHED.sub("", turn.prompt)
+        paragraph = "\n" not in prompt.strip() and not WIDE.search(prompt)
+        most = _MOST_DICTATED if paragraph else MOST_TYPED
+        if prompt and len(prompt) <= most and not _MADE_UP.search(prompt):
+            yield Typed(turn.number, prompt, worked)
+        for call in turn.calls:
+            if reply := _own_words(call):
+                refuses = call.error == REFUSED and call.kind in _WORK
+                refused = command_of(call) if refuses and call.kind == "shell" else ""
+                yield Typed(turn.number, reply, True, refuses, refused)
+        worked = worked or bool(turn.steps)
+
+
+def _own_words(call: ToolCall) -> str:
+    """What the user typed to a call; an option that they chose was worded by the agent."""
+    if not call.reply or call.error == REFUSED:
+        return call.reply
+    offered = set(_labels(call.arguments))
+    lines = dict.fromkeys(call.reply.splitlines())
+    return "\n".join(line for line in lines if line not in offered)
+
+
+def _labels(value: object) -> Iterator[object]:
+    """The labels of the options that a call offered, wherever they stand in its arguments."""
+    if isinstance(value, dict):
+        yield value.get("label")
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        yield from _labels(part)
+
+
+_STOP = frozenset(
+    re.findall(
+        r"\S+",
+        "a an the and or but so of to in on at for from by with as is are was were be been being"
+        " it its this that these those there here i you we they he she me my your our us them do"
+        " does did don't dont not no yes please just also then than too very can could would"
+        " should will shall may might must have has had if when while into out up down all any"
+        " some more most other such only own same let's lets now ok okay sure need want like make"
+        " get go going always never again instead rather use using prefer alright almost great"
+        " well there's that's that'll i've i'd i'm we've we're they're you're it's isn't doesn't"
+        " can't won't what which who how why each every bit quite still new really thing things"
+        " stuff way lot few much many one two first last next time good nice through about after"
+        " before without via within against between per maybe possible able think believe seem"
+        " seems",
+    )
+)
+WORDS = late_pattern(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
+WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+def content_words(text: str) -> list[str]:
+    """The words of `text` that tell something, without their endings."""
+    return [_stem(word) for word in telling_words(text)]
+
+
+WIDE_WORDS = late_pattern(
+    r"(?P<other>[A-Za-z][\w.+#/-]*)|[\u30a1-\u30fa\u30fc]{2,}|(?P<han>[\u3400-\u9fff]{2,})"
+    r"|(?P<hangul>[\uac00-\ud7af]{2,})",
+    re.ASCII,
+)
+_EMPTY_HAN = frozenset("的了是在不要我你他她它们們这這那个個就都也和有会會把给給请請幫帮上下时時一")
+
+
+def subject_words(text: str) -> list[str]:
+    """The words that say what `text` is about. Where no spaces are between words, each two Chinese
+    characters stand for one, and what is written in hiragana or ends a Korean word tells nothing.
+    """
+    if not WIDE.search(text):
+        return content_words(text)
+    found: list[str] = []
+    for word in WIDE_WORDS.finditer(text):
+        if han := word["han"]:
+            pairs = (han[at : at + 2] for at in range(len(han) - 1))
+            found += [pair for pair in pairs if not _EMPTY_HAN.intersection(pair)]
+        elif word["other"]:
+            found += content_words(word["other"])
+        else:
+            found.append(word[0][:2] if word["hangul"] else word[0])
+    return found
+
+
+def telling_words(text: str) -> list[str]:
+    """The words of `text` that tell something, in order."""
+    words = [word.casefold().replace("’", "'").strip(".:'/") for word in WORDS.findall(text)]
+    return [word for word in words if len(word) > 1 and word not in _STOP]
+
+
+@lru_cache(maxsize=16384)
+def _stem(word: str) -> str:
+    for ending in ("ations", "ation", "ings", "ing", "ies", "ed", "es", "ly", "s", "y", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+_FENCE = late_pattern(
+    r"```.*?(?:```|\Z)|<([\w-]+)[^>]*>.*?</\1>|(?<!\w)[\"“][^\"“”]{60,}(?:[\"”]|\Z)", re.DOTALL
+)
+_PASTED = late_pattern(
+    r"^\s*(?:(?:\d+\.\s+)?(?:Critical|High|Medium|Low|Major|Minor|Nit|P[0-3])(?:\s+Severity)?(?::|$)"
+    r"|[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
+)
+_REFERENCE = late_pattern(r"(?<!\S)@\S*:\d+(?:-\d+)?")
+"""A place in a file that the host attached."""
+_LINKED = late_pattern(r"\[(@?[^\]\n]+)\]\(file:[^)\n]*\)\s*")
+"""A file that the user named, as a host writes it."""
+_BREAK = late_pattern(
+    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|(?<=\?)\s+(?![^(\n]*\))|\n+|;\s+"
+)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences that a person typed, without code, logs and quotations."""
+    text = _LINKED.sub(r"\1 ", _REFERENCE.sub("", _FENCE.sub("\n", text)))
+    lines = text.splitlines()
+    pasted = next((at for at, line in enumerate(lines) if _PASTED.match(line)), len(lines))
+    for part in _BREAK.split("\n".join(lines[:pasted])):
+        sentence = one_line(part or "").strip(" *-•")
+        if sentence:
+            yield sentence

@@ -1,0 +1,32 @@
+"""What the user typed, by its sentences and words."""
+
+from tacit.testing.sample_sessions import made
+from tacit.traces.typed_words import sentences, subject_words, typed
+
+
+def test_pasted_lines_are_not_the_users() -> None:
+    """Code, logs and shell lines are left out, and all that follows a paste."""
+    text = "Look at this\n```\nnever run this\n```\nplease\n❯ npm test\nalways says no"
+    assert list(sentences(text)) == ["Look at this", "please"]
+    assert list(sentences("why? go on")) == ["why?", "go on"]
+    assert list(sentences("see (why? so), and go")) == ["see (why? so), and go"]
+    finding = "fix this?\nMedium: the cache is never emptied.\nNever trust it."
+    assert list(sentences(finding)) == ["fix this?"]
+
+
+def test_words_of_a_subject_without_spaces() -> None:
+    """Grammar is none: what is left are names, katakana, Chinese pairs and Korean stems."""
+    assert subject_words("ログはJSONではなくて、テキストで保存する") == [
+        "ログ",
+        "json",
+        "テキスト",
+        "保存",
+    ]
+    assert subject_words("테스트를 항상 실행해줘") == ["테스", "항상", "실행"]
+    assert subject_words("Keep the names short") == ["keep", "nam", "short"]
+
+
+def test_the_text_of_a_skill_is_not_typed() -> None:
+    """A host puts it in the user's place, with the folder that it lies in."""
+    skill = "Always run the suite.\nBase directory for this skill: /home/a/.agents/skills/check"
+    assert [one.text for one in typed(made([skill], ["run it"]))] == ["run it"]
