@@ -43,6 +43,7 @@ FRESH = (
     "ninth",
     "tenth",
     "eleventh",
+    "twelfth",
 )
 BEGIN, END = "<!-- rates -->", "<!-- /rates -->"
 Turns = list[list[str | Step]]

@@ -342,8 +342,7 @@ def sentences(text: str) -> Iterator[str]:
 
 _REPORT = re.compile(
     r"\W{0,3}(?:\d{1,4}[-:/.]\d\d\S*\s|(?=[a-f]{0,11}\d)[0-9a-f]{7,12}\s|[✓✗✔✘×●›]|[EWID]\s+\S+:"
-    r"|\S+:\d+(?::\d+)?:|(?:[\w.-]+:\s*)?(?:error|warn(?:ing)?|fatal|info|debug|notice)\b\S*[:)\]])",
-    re.IGNORECASE,
+    r"|\S+:\d+(?::\d+)?:)"
 )
 
 
