@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import msgspec
 from msgspec import structs
@@ -20,8 +20,9 @@ from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST, CountedRun
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
+from tacit.traces.standing_orders import asks_abroad
 from tacit.traces.typed_words import WIDE, WIDE_WORDS, content_words, subject_words, telling_words
-from tacit.traces.wishes import NOT, Wish
+from tacit.traces.wishes import NOT, Wish, is_lasting
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -137,11 +138,34 @@ def _alike(one: Quote, other: Quote) -> bool:
         return True
     a, b = _content(one.text), _content(other.text)
     shared = len(a & b)
+    if one.session != other.session and _phrases(one.text) & _phrases(other.text):
+        return True
     if len(min(a, b, key=len)) < _SHARED:  # few words say much
         return shared == min(len(a), len(b)) > (0 if not one.text.isascii() else 1)
     enough = _SHARED - (one.session == other.session)  # what is said next is often about the same
     enough -= (one.session, one.turn) == (other.session, other.turn)
     return shared >= enough and shared >= _ALIKE * min(len(a), len(b)) * (enough / _SHARED)
+
+
+_BRIEF, _TELLING = 14, 5
+"""Words of a wish that is about one thing, and letters of a word that says which."""
+
+
+@lru_cache(maxsize=4096)
+def _phrases(text: str) -> frozenset[tuple[str, str]]:
+    """The telling words of a brief wish that stand together, such as `backward compatibility`, but
+    for those that are said of any work."""
+    words = subject_words(text.replace("-", " "))
+    if len(words) > _BRIEF or WIDE.search(text):
+        return frozenset()
+    telling = [
+        len(w) >= _TELLING and w not in _WORK | _TASKS and not _NAMES_NOTHING.search(w)
+        for w in words
+    ]
+    return frozenset(
+        (one, other)
+        for at, (one, other) in enumerate(pairwise(words)) if telling[at] and telling[at + 1]
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=4096)
@@ -470,7 +494,8 @@ def _by_other_words(
             for word in telling:
                 by_word.setdefault(word, set()).add(trace.id)
             if said.asks and quote.text.casefold() not in told:
-                told |= {quote.text.casefold()} if said.turn == 0 else set()  # sent anew
+                anew = said.turn == 0 or len(quote.text) > _LONG
+                told |= {quote.text.casefold()} if anew else set()  # sent or pasted once more
                 for pair in _pairs(said.words, own):
                     together.setdefault(pair, []).append((quote, telling))
     speaking = sum(1 for trace in traces if trace.spoken)
@@ -483,7 +508,8 @@ def _by_other_words(
         mostly = often[pair] >= _PART * len(by_word[pair[1]])
         sessions = _sessions(quotes)
         ruled = any(quote.text.casefold() in rules for quote in quotes)  # is kept by itself
-        if mostly and (len(sessions) >= enough or (_nearly_same(left) and not ruled)):
+        wished = any(orders(quote.text) for quote in quotes)
+        if wished and mostly and (len(sessions) >= enough or (_nearly_same(left) and not ruled)):
             taken |= {quote.text for quote in quotes}
             parts = tuple(structs.replace(quote, text=_part(quote.text, pair)) for quote in quotes)
             yield RequestFinding(
@@ -513,6 +539,27 @@ def _pairs(words: Sequence[str], own: set[str]) -> Iterator[tuple[str, str]]:
             near = words[max(0, at - _NEAR) : at + _NEAR + 1]
             found |= {(word, how) for how in near if how not in _WORK | _TASKS | own}
     yield from found
+
+
+_ORDERS = re.compile(
+    r"^\W*(?:(?:and|also|but|can\s+you|carefully|could\s+you|first|just|let['’]?s|now|ok|okay|please|so"
+    r"|then|thoroughly|you\s+can)\W+)*(?:add|address|amend|answer|ask|avoid|base|be|bump|call|check"
+    r"|cite|comment|commit|compare|consider|create|delegate|describe|document|ensure|evaluate|explain"
+    r"|explore|fix|fold|follow|format|give|go|ground|group|have|include|keep|launch|leave|link|list"
+    r"|look|make|mention|merge|move|name|omit|open|perform|post|prefer|push|put|raise|read|rebase"
+    r"|reference|rename|reply|report|research|respond|review|run|show|spawn|split|squash|start|stop"
+    r"|summari[sz]e|tag|test|update|use|using|verify|wait|write)\b(?!\W*$)"
+    rf"|\b(?:{NOT}|always|make\s+sure|please|instead\s+of|should|must|need(?:s|ed)?\s+to|has\s+to|have\s+to"
+    r"|i\s+want|i['’]?d\s+like)\b",
+    re.IGNORECASE,
+)
+
+
+def orders(text: str) -> bool:
+    """Whether a sentence tells the agent what to do, rather than naming a thing."""
+    if WIDE.search(text):
+        return asks_abroad(text) or is_lasting(text)
+    return not text.isascii() or bool(_ORDERS.search(text)) or is_lasting(text)
 
 
 _SAME = 0.6
