@@ -85,3 +85,17 @@ def test_without_a_sandbox_the_shell_holds_back(box: Box) -> None:
     done = asyncio.run(run_sandboxed("head -c 9000000 /dev/zero > big", NoSandbox(), rules, 20))
     assert done.failed
     assert (box.project / "big").stat().st_size <= 1024 * 1024
+
+
+@needs_bubblewrap
+def test_a_disk_is_not_filled_with_empty_files(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that takes half of the files that the disk has room for is ended."""
+
+    def room(folder: str) -> int:
+        return 100 - len(os.listdir(folder)) if os.path.samefile(folder, box.project) else 0
+
+    monkeypatch.setattr(command_limits, "room_for_files", room)
+    make = "i=0; while [ $i -lt 90 ]; do : > f$i; i=$((i+1)); done; sleep 60"
+    done = box.run(make, limits=CommandLimits(disk=100))
+    assert "half of the files" in done.excess
+    assert done.failed

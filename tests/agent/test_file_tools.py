@@ -139,6 +139,22 @@ def _secrets(home: Path, project: Path) -> None:
     (project / "plain").write_text("TOPSECRET in plain sight")
 
 
+def test_a_new_file_goes_by_the_umask_and_an_old_one_keeps_its_mode(
+    context: Context, project: Path
+) -> None:
+    """What the agent writes in the project is as open as what the user writes there."""
+    (project / "old.sh").write_text("a")
+    (project / "old.sh").chmod(0o775)
+    before = os.umask(0o027)
+    try:
+        use(context, "edit_file", path="old.sh", old="a", new="b")
+        use(context, "write_file", path="new.txt", content="n")
+    finally:
+        os.umask(before)
+    assert (project / "old.sh").stat().st_mode & 0o777 == 0o775
+    assert (project / "new.txt").stat().st_mode & 0o777 == 0o640
+
+
 @pytest.mark.parametrize(
     "path", [".env", "to-env", "deep/server.key", "to-home", "to-key", "~/.ssh/id_rsa", "../notes"]
 )

@@ -10,6 +10,8 @@ from boxes import WHY, Box
 
 from tacit.agent import sandbox
 from tacit.agent.sandbox import Bubblewrap
+from tacit.agent.tool import Context, Question, ToolOptions
+from tacit.skills.library import Library
 
 pytestmark = pytest.mark.skipif(bool(WHY), reason=WHY or "it works")
 
@@ -291,3 +293,46 @@ def test_a_change_by_the_user_meanwhile_stays(box: Box) -> None:
 
     assert asyncio.run(both()).removed == ()
     assert file.read_text() == "after, by the user"
+
+
+@pytest.mark.parametrize(
+    "swap",
+    [
+        "mv x y; ln -s {home}/.claude x",
+        "rm -r x; ln -s {home}/.claude x",
+        "ln -s {home}/.claude /tmp/taken-away; echo evil > .envrc; mkdir .vscode",
+    ],
+)
+def test_nothing_is_taken_or_put_back_through_a_planted_link(box: Box, swap: str) -> None:
+    """What lies outside the project stays, and nothing comes to lie there, whatever leads there."""
+    (box.project / "x").mkdir()
+    (box.project / "x/CLAUDE.md").symlink_to("../work/evil.md")
+    (box.home / ".claude").mkdir()
+    (box.home / ".claude/CLAUDE.md").write_text("the user's own")
+    box.run(swap.format(home=box.home))
+    assert [path.name for path in (box.home / ".claude").iterdir()] == ["CLAUDE.md"]
+    assert not (box.home / ".claude/CLAUDE.md").is_symlink()
+    assert (box.home / ".claude/CLAUDE.md").read_text() == "the user's own"
+
+
+async def _nobody(question: Question) -> str | None:
+    return None
+
+
+def test_long_output_is_not_kept_through_a_planted_link(box: Box) -> None:
+    """The session's folder is the commands' own /tmp: a name that they guess leads nowhere."""
+    (box.home / ".bashrc").write_text("the user's own")
+    context = Context(
+        str(box.project),
+        str(box.temporary),
+        library=Library(),
+        sandbox=Bubblewrap,
+        ask=_nobody,
+        options=ToolOptions(),
+    )
+    for number in range(3):
+        box.run(f"ln -s {box.home}/.bashrc /tmp/output-{number}.txt")
+    told = context.shorten("touch it-ran\n" * 10_000)
+    assert (box.home / ".bashrc").read_text() == "the user's own"
+    path = told.partition("read_file path=")[2].partition(" ")[0]
+    assert Path(path).read_text() == "touch it-ran\n" * 10_000

@@ -220,6 +220,15 @@ FORMATS = [
     ("salesforce-session", "00D{A12}!{A100}"),
     ("zoho-token", "1000.{x32}.{x32}"),
     ("maxmind-key", "{A6}_{A29}_mmk"),
+    ("url-key", "https://fn.acme.io/api/run?clientId=default&code={W60}AzFu=="),
+    ("aws-secret-key", "aws_secret_access_key={B40}"),
+    ("password-hash", "bob:$2y$05${A53}"),
+    ("password-hash", "bob:$$apr1$${A8}$${A22}"),
+    ("password-hash", "root:$6$rounds=5000${A12}${A86}:19782:0"),
+    ("password-hash", "root:$y$j9T${A22}${A43}:19782:0"),
+    ("password-hash", "$P$B{A30}"),
+    ("password-hash", "{SSHA}{A38}=="),
+    ("site-key", "define('AUTH_SALT',   '{A20}^&<; %-{A30}'"),
 ]
 
 
@@ -309,6 +318,21 @@ def test_every_format_has_a_sample() -> None:
         "--- PASS: TestParse12/Sub_case-1 (0.00s)", "PASS: 1e-200 (pos=200)", "pw:browser-V2",
         "If I pass `verbosity=2`", "admin: Next-Release!2", "docker run -p 8080:80 Image-1.2",
         "token: Next.js-14.2.3-canary.1", "identified by Order_1234", "echo Done-12! | tee log",
+        "https://docs.acme.io/errors?code=ERR_MODULE_NOT_FOUND_IN_WORKSPACE_ROOT",
+        "define('AUTH_KEY',         'put your unique phrase here');",
+        "jwt:\n  key: keys/jwt_signing_rs256.pem\n  ttl: 3600", "config/master.key\nconfig/x.yml",
+        "jwt: { publicKey: config.jwt.publicKeyPath2048 }", "app.key.rotation.interval=P90D",
+        "password_hash: $2b$12$HA4lV8hZE9GCgE81U2KEo4st7zxCrLOyUycN7U7SYUwYDlNM9vrNx",
+        "sed -E 's/(.*)=(.*)/$1$2$/' x", "jdbc:oracle:thin:@//db.internal:1521/ORCLPDB1",
+        "sqlplus app/$DB_PASS@ORCL", "> Auth Service-V2 migration", "openssl enc -K $KEY_HEX",
+        "kinit -kt /etc/krb5.keytab HTTP/Host-12.internal@ACME.IO",
+        "echo Build-1.2! && gh secret list",
+        'expect "assword:"; send "$env(SSH_PASS)\\r"', "mit admin / Viewer2 role",
+        "here's the key difference: AbstractAuthenticationTokenProviderFactory2",
+        "the cache key is 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "my public key: kT9sLw2er0mB5uCqXyZp7HnVd3JfEqQ2",
+        "вот ключевой файл AuthTokenFilter2.java",
+        "API key names: NEXT_PUBLIC_ACME_API_KEY_V2_2024", "Kennwort neu: siehe Vault-Eintrag",
     ],
 )  # fmt: skip
 def test_placeholders_are_left(text: str) -> None:
@@ -389,6 +413,29 @@ def test_placeholders_are_left(text: str) -> None:
         ("assigned-secret", "publish --token {x32}"),
         ("assigned-secret", "the api key is {A32}, keep it"),
         ("aws-secret-key", "AKIA{U16} and then {B40}"),
+        ("assigned-secret", "define('LOGGED_IN_KEY',    '{A64}');"),
+        ("assigned-secret", '<machineKey decryptionKey="{x64}" />'),
+        ("assigned-secret", '"Jwt:Key": "{A48}"'),
+        ("password", '"Jwt": { "Issuer": "acme", "Key": "{A48}" }'),
+        ("password", "config/master.key\n{x32}"),
+        ("password", "jdbc:oracle:oci:app/Vw9{A12}!@ORCL"),
+        ("password", "redis.internal:6379[2]> auth bob Vw9{A12}!"),
+        ("password", "openssl enc -d -aes-128-cbc -K {x32} -in x"),
+        ("password", "openssl dgst -sha256 -hmac Vw9{A12}! x"),
+        ("password", "curl --proxy-user corp\\bob:Vw9{A12}! https://x.internal"),
+        ("password", "echo 'Vw9{A12}!' | gpg --batch --passphrase-fd 0 -d x.gpg"),
+        ("password", "printf '%s' 'Vw9{A12}!' | gh secret set DB"),
+        ("password", "kinit bob <<< 'Vw9{A12}!'"),
+        ("password", "child.expect('assword: ')\nchild.sendline('Vw9{A12}!')"),
+        ("password", "changed the password, new: Marble-kelp-47"),
+        ("password", "mit root / Marble-kelp-47 anmelden"),
+        ("password", "das pw am Server lautet Marble-kelp-47"),
+        ("password", "usa la contraseña Marble-kelp-47"),
+        ("assigned-secret", "here's my key, for staging only: {A40}"),
+        ("assigned-secret", "voici la clé : {x64}"),
+        ("assigned-secret", "мой ключ API: {A40}"),
+        ("assigned-secret", "APIトークンは {A40} です"),
+        ("assigned-secret", "ecco la chiave API {A40}"),
     ],
 )
 def test_values_next_to_telling_names(rule: str, template: str) -> None:
@@ -494,7 +541,8 @@ def _some_texts() -> list[str]:
     lines += Path(__file__).read_text("utf-8").splitlines()
     pieces = [
         *passwords._ALL_WORDS, *passwords._FOREIGN, *passwords._PASSWORDS, *passwords._SIGNS,
-        *(option for option, *_ in passwords.COMMAND_OPTIONS), "mysql", "sshpass", "redis-cli",
+        *passwords._FOREIGN_KEYS,
+        *(option for option, *_ in secret_formats.COMMAND_OPTIONS), "mysql", "sshpass", "redis-cli",
         *(": ", "=", " is ", '"', "'", " ", "\n", "/", "curl -u bob:", "echo ", "| sudo -S", "é"),
         *(made("Vw9{A12}!") for _ in range(20)), *(made("{A32}", n) for n in range(20)),
     ]  # fmt: skip
@@ -537,8 +585,8 @@ def test_every_quantifier_has_a_bound() -> None:
     for name in vars(placeholders):  # those see one value, which has a bound itself
         tables.pop(name, None)
     patterns += [value.pattern for value in tables.values() if isinstance(value, re.Pattern)]
-    patterns += [*passwords.COMMANDS.values()]
-    patterns += [row[n] for row in passwords.COMMAND_OPTIONS for n in (1, 2)]
+    patterns += [*secret_formats.COMMANDS.values()]
+    patterns += [row[n] for row in secret_formats.COMMAND_OPTIONS for n in (1, 2)]
     for pattern in patterns:
         assert all(most < _parser.MAXREPEAT for most in _most(_parser.parse(pattern))), pattern
 

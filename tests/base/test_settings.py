@@ -140,18 +140,27 @@ def test_a_server_of_a_project_starts_when_it_was_allowed(files: tuple[Path, Pat
     assert list(loaded.proposed) == ["one", "two"]
 
 
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (["python3", "tools/server.py", "--log=a.txt"], "tools/server.py"),
+        (["python3", "-m", "tools.server"], "tools/server.py"),
+        (["node", "--require=tools/hook.js"], "tools/hook.js"),
+        (["npm", "start"], "package.json"),
+        (["/usr/bin/make", "serve"], "Makefile"),
+        (["uv", "run", "server"], "pyproject.toml"),
+    ],
+)
 def test_an_allowed_server_is_asked_about_again_when_its_program_changes(
-    files: tuple[Path, Path],
+    files: tuple[Path, Path], words: list[str], file: str
 ) -> None:
     """The yes was to what the project starts, not to a name; a sandboxed command may write it."""
     _, project = files
     root = project.parent.parent
-    program = root / "tools" / "server.py"
-    program.parent.mkdir()
+    program = root / file
+    program.parent.mkdir(exist_ok=True)
     program.write_text("print('harmless')\n")
-    project.write_text(
-        "[mcp.servers.one]\ncommand = 'python3'\nargs = ['tools/server.py', '--log=a.txt']\n"
-    )
+    project.write_text(f"[mcp.servers.one]\ncommand = {words[0]!r}\nargs = {words[1:]!r}\n")
     trust.add(str(root))
     trust.allow_server(str(project), settings.read_project_file(str(project)).digest, "one")
     assert list(settings.load_settings().settings.mcp.servers) == ["one"]

@@ -65,6 +65,7 @@ BAD_PATHS = {
     "Skill.MD": "skill-file",
     "sub/SKILL.md": "nested-skill",
     "references/deep/skill.md": "nested-skill",
+    "references/SKILL.md/x": "nested-skill",
     ".git/hooks/post-checkout": "kept-out",
     ".GIT/config": "kept-out",
     "node_modules/x.js": "kept-out",

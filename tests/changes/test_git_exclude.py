@@ -1,6 +1,7 @@
 """Learned skills of a project stay out of `git status`, and nothing else of git is touched."""
 
 import hashlib
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tacit.base import git_program
 from tacit.changes import change_checks, git_exclude
 from tacit.changes.change import Archive, Create, Delete, Rename, make_change
 from tacit.changes.gate import Gate
@@ -162,3 +164,16 @@ def test_line_for_nothing_is_found_and_mended(
     found.repair()
     assert change_checks.check_changes(gate) == []
     assert git_exclude.hidden(gate.open_place().place) == []
+
+
+@pytest.mark.parametrize("part", ["HEAD", "config", "info/exclude"])
+def test_a_repository_that_makes_git_wait_keeps_nobody(
+    project: Path, open_gate: Callable[[Path], Gate], kit: Any, part: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A pipe in the place of one of its files is not waited for; the skill lands."""
+    monkeypatch.setattr(git_program, "_PATIENCE", 0.2)
+    (project / ".git" / part).unlink()
+    os.mkfifo(project / ".git" / part)
+    learn(open_gate(project), kit, "made-here")
+    assert (project / ".agents/skills/made-here/SKILL.md").is_file()

@@ -26,7 +26,7 @@ from tacit.changes.change import (
     make_change,
 )
 from tacit.changes.gate import Gate
-from tacit.changes.neighbours import NoNeighbours
+from tacit.changes.neighbours import Neighbour, NoNeighbours
 from tacit.changes.place import Place
 from tacit.changes.policy import ORIGINS, SKILL_RULES
 from tacit.skills.skill import Skill
@@ -190,8 +190,6 @@ class Two(NoNeighbours):
     """Knows two learned skills, so that a curator has something to put under an umbrella."""
 
     def find(self, name: str, root: str = "") -> Any:
-        from tacit.changes.neighbours import Neighbour
-
         return Neighbour(name, "elsewhere", name, "learned") if name in ("a", "b") else None
 
 
@@ -221,6 +219,21 @@ def test_gate_obeys_table(actor: Any, origin: Any, tmp_path: Path) -> None:
         assert world.outcome(change) == expected, (actor, origin, name)
         if expected != "applied":
             assert sorted(str(path) for path in world.root.rglob("*")) == before
+
+
+def test_a_name_that_only_looks_new_is_taken(tmp_path: Path) -> None:
+    """A name of Cyrillic letters that reads as one that is there is not a new one."""
+
+    class Known(NoNeighbours):
+        def find(self, name: str, root: str = "") -> Any:
+            return Neighbour(name, "elsewhere", name, "user") if name == "copy-a" else None
+
+    world = World(tmp_path, "user", archived=False)
+    gate = Gate([Place(str(world.root))], neighbours=Known(), data=str(tmp_path / "data"))
+    for name, expected in (("сору-а", "exists"), ("копия", "")):
+        create = Create({"SKILL.md": skill_text(name, "learned")})
+        refusal = gate.preview(make_change(name, create, actor="reviewer")).refusal
+        assert (refusal.rule if refusal else "") == expected
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,13 @@ def runaway(context: TaskContext) -> tuple[Tool, ...]:
     """Leaves processes behind that want to stay, says which, and dies."""
     _touch(f"{context.task.staging}/pids")  # or the first look may come before it is there
     for leave in (os.setsid, lambda: os.setpgid(0, 0), lambda: None):
-        if os.fork() == 0:
+        try:
+            forked = os.fork()
+        except PermissionError:
+            with open(f"{context.task.staging}/pids", "a") as file:
+                file.write("refused\n")
+            continue
+        if forked == 0:
             for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)
             _attempt(leave)

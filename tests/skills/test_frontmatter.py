@@ -355,6 +355,10 @@ h: WIDExWIDE
 i: aSEPARATORb
 j: aTABb
 k: |
+kk: |-  $
+  text: "of
+   a block
+  - it
 l: > x
 m: {a: b}
 n: &x y
@@ -393,7 +397,9 @@ def test_a_plain_head_has_the_values_that_yaml_gives(head: str) -> None:
     "head",
     [
         "name: x\ndescription: Does: nothing",
-        "name: x\ndescription: |\n  text",
+        "name: x\ndescription: >\n  text",
+        "name: x\ndescription: |\n  text\n\n  more",
+        "name: x\ndescription: |\n   text\n  less",
         "name: x\n# why",
         "name: x\nmetadata: {a: b}",
     ],
@@ -406,3 +412,9 @@ def test_what_has_a_meaning_in_yaml_is_left_to_it(head: str) -> None:
         "name": "x", "description": "It: is", "metadata": {"version": "1.0"},
         "paths": ["a.py"], "license": "",
     }  # fmt: skip
+    block = "a: |\n  It: is\n    # more\nb: |-\n - x\nc: |\n  the end"
+    assert frontmatter._plain_values(block) == {
+        "a": "It: is\n  # more\n",
+        "b": "- x",
+        "c": "the end",
+    }

@@ -69,16 +69,22 @@ def test_a_file_from_before_1970_is_read_again_and_found(home: Path) -> None:
 
 
 def test_what_is_loaded_is_what_was_built(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A snapshot from the file has the rows, columns and links of the one that was saved."""
+    """A snapshot from the file has the rows, columns and links of the one that was saved; what
+    cannot be read is known too, and a SKILL.md that is a link by where it leads."""
     monkeypatch.setattr(marshal_cache, "_RACY_NS", -60 * 10**9)  # believe new files
     root, outside = home / "skills", home / "elsewhere" / "b"
     _skill(root / "a")
-    _skill(outside)
+    file = _skill(outside)
     (root / "c").symlink_to(outside)
+    for name in ("d", "e"):
+        (root / name).mkdir()
+    (root / "d" / "SKILL.md").symlink_to(file)
+    os.mkfifo(root / "e" / "SKILL.md")
     built = _load(root)
     monkeypatch.setattr(index_builder, "read_row", None)  # whoever reads a skill again fails
     loaded = _load(root)
-    assert [row[index.REAL] for row in loaded.rows] == ["", str(outside)]
+    real = {row[index.FOLDER]: row[index.REAL] for row in loaded.rows}
+    assert real == {"a": "", "c": str(outside), "d": str(outside), "e": ""}
     assert loaded.rows == built.rows
     assert loaded.columns.content == built.columns.content
 

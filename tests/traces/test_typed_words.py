@@ -8,6 +8,8 @@ def test_pasted_lines_are_not_the_users() -> None:
     """Code, logs and shell lines are left out, and all that follows a paste."""
     text = "Look at this\n```\nnever run this\n```\nplease\n❯ npm test\nalways says no"
     assert list(sentences(text)) == ["Look at this", "please"]
+    assert list(sentences("why? go on")) == ["why?", "go on"]
+    assert list(sentences("see (why? so), and go")) == ["see (why? so), and go"]
     finding = "fix this?\nMedium: the cache is never emptied.\nNever trust it."
     assert list(sentences(finding)) == ["fix this?"]
 

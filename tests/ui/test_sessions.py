@@ -13,7 +13,7 @@ from inside import answer, error, tacit
 
 from tacit.agent import budget
 from tacit.agent.agent_events import Usage
-from tacit.base import database
+from tacit.base import database, paths
 from tacit.base.setting_sections import Settings
 from tacit.learn.review.review_triggers import decide_after_session
 from tacit.testing.sample_sessions import made, ran
@@ -421,3 +421,24 @@ def test_a_session_as_a_reviewer_is_shown_it(home: Path) -> None:
     assert "## What happened" in told
     assert answer("session", CLAUDE, "--digest")["text"].strip() == told.strip()
     assert "ended" in tacit("session", CLAUDE).stdout
+
+
+def test_a_forgotten_session_leaves_no_word_behind(project: Path) -> None:
+    """Neither in what was counted, distilled, contradicted, proposed or told of it."""
+    said = "always use `zebra check` for the tests, from now on"
+    fails = ran("zebra go", "zebra: unknown option: stripes is required", failed=True)
+    turns = ["Start with zebra", fails, ran("zebra go --on", "ok")], [said, ran("ls")]
+    against = ["Start with zebra", ran("ls")], ["never use `zebra check` for the tests", ran("ls")]
+    with Store.open() as store:
+        for number, one in enumerate((turns, turns, against)):
+            store.write(made(*one, session=f"z{number}", project=str(project)))
+    for words in (("learn", "--no-model"), ("distil", "--no-model", "--yes")):
+        assert tacit(*words).returncode == 0
+    data = Path(paths.folders().data)
+    assert b"zebra" in (data / "tacit.db").read_bytes()
+    quoted = answer("forget", str(project), "--yes")["quoted_in"]
+    assert quoted
+    for proposal in quoted:
+        assert tacit("reject", proposal, "--forget").returncode == 0
+    left = [f for f in data.rglob("*") if f.is_file()]
+    assert [f.name for f in left if b"zebra" in f.read_bytes().lower()] == []

@@ -245,6 +245,15 @@ def test_untrusted_projects_are_not_linked(home: Path, project: Path) -> None:
     assert link_into("claude-code").made == ()
 
 
+def test_a_skill_of_a_project_is_not_linked_outside_of_it(home: Path, project: Path) -> None:
+    """A clone may have a link for a folder: its skills do not come to lie among the user's own."""
+    (home / ".claude" / "skills").mkdir(parents=True)
+    (project / ".claude").symlink_to(home / ".claude")
+    learn("geese")
+    assert link_into("claude-code").made == ()
+    assert list((home / ".claude" / "skills").iterdir()) == []
+
+
 @pytest.mark.parametrize("host", ["codex", "gemini", "hermes", "unknown"])
 def test_agents_that_read_the_shared_folder_get_no_links(home: Path, host: str) -> None:
     """Nothing is made for them."""

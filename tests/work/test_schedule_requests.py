@@ -101,6 +101,8 @@ def test_what_is_missing_is_said(context: Context, without: dict[str, str], said
         ({"deliver": ["webhook:https://evil.example"]}, "for the user to set"),
         ({"deliver": ["file:/etc/passwd"]}, "outside the project"),
         ({"deliver": ["file:../../x"]}, "outside the project"),
+        ({"deliver": ["file:.git/config"]}, "obeyed by other programs"),
+        ({"deliver": ["file:AGENTS.md"]}, "obeyed by other programs"),
     ],
 )
 def test_what_cannot_be_is_refused(context: Context, changed: dict[str, Any], said: str) -> None:

@@ -209,6 +209,21 @@ def test_silence_is_delivered_to_nobody(home: Path, serving: Any) -> None:
     assert not list((home / "work").glob("*.txt"))
 
 
+@pytest.mark.parametrize("leads", ["../.config", ".git"])
+def test_output_is_not_delivered_through_a_planted_link(
+    home: Path, serving: Any, leads: str
+) -> None:
+    """A run may have put a link in the place of a folder that its output goes to."""
+    serving(["evil"])
+    (home / "work" / ".git").mkdir(exist_ok=True)
+    (home / ".config").mkdir(exist_ok=True)
+    (home / "work" / "out").symlink_to(leads)
+    schedule = every(home, deliver=("file:out/config",))
+    run(due(schedule))
+    assert "by a link" in row_of(due(schedule)).delivered["file:out/config"]
+    assert not (home / "work" / leads / "config").exists()
+
+
 class Hook(BaseHTTPRequestHandler):
     """Takes webhooks, and sends some elsewhere."""
 

@@ -62,12 +62,26 @@ def shell_limits(limits: CommandLimits) -> str:
     return f"{set_}; " if set_ else ""
 
 
-async def first_excess(pid: int, limits: CommandLimits) -> str:
-    """Wait until the process `pid` and all below it take too much together; say what of."""
+async def first_excess(pid: int, limits: CommandLimits, folders: tuple[str, ...] = ()) -> str:
+    """Wait until the process `pid` and all below it take too much together; say what of.
+
+    `folders` are those that it writes: a disk can be full of empty files.
+    """
+    before = {folder: room_for_files(folder) for folder in folders}
     while True:
         await asyncio.sleep(_EVERY)
         if over := _excess(pid, limits):
             return over
+        if limits.disk and any(room_for_files(f) < room // 2 for f, room in before.items()):
+            return "more than half of the files that the disk has room for (agent.command_disk)"
+
+
+def room_for_files(folder: str) -> int:
+    """How many files the disk of `folder` can still take; 0 where it does not count them."""
+    try:
+        return os.statvfs(folder).f_favail
+    except OSError:
+        return 0
 
 
 def _excess(pid: int, limits: CommandLimits) -> str:

@@ -272,9 +272,11 @@ def _read(path: str) -> bytes:
 
 
 def _save(path: str, text: str) -> None:
-    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o644
+    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else None
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    write_atomic(path, text.encode("utf-8", "replace"), mode=mode)
+    write_atomic(path, text.encode("utf-8", "replace"), mode=0o666 if mode is None else mode)
+    if mode is not None:
+        os.chmod(path, mode)  # the umask is for what is new
 
 
 def _nearest(text: str, wanted: str) -> str:

@@ -21,6 +21,7 @@ import msgspec
 
 from tacit.agent.model_client import RequestFailed
 from tacit.base import paths
+from tacit.base.atomic_files import open_private
 from tacit.base.display import shorten
 from tacit.base.errors import NotFound, Unwritable, did_you_mean
 from tacit.traces import host_registry
@@ -339,8 +340,8 @@ def _write_files(folder: str, files: dict[str, str]) -> None:
     for name, text in files.items():
         path = os.path.join(folder, name)
         paths.make_private(os.path.dirname(path))
-        with open(path, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
+        with open(path, "wb", opener=open_private) as file:
+            file.write(text.encode("utf-8", "replace"))
 
 
 def _environment() -> dict[str, str]:

@@ -8,6 +8,7 @@ it was, stays. What is taken away lies in the session's own folder.
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 
 from tacit.agent.off_limits import CommandRules, Guards, is_obeyed_path, parents_of
@@ -51,7 +52,8 @@ class Watch:
             return ()
         taken = [self._take(path) for path in self._exchanged()]
         for path, target in self._links.items():
-            if not os.path.lexists(path) and os.path.isdir(os.path.dirname(path)):
+            above = os.path.dirname(path)
+            if not os.path.lexists(path) and os.path.isdir(above) and self._is_ours(above):
                 os.symlink(target, path)
         taken += [self._take(path) for path in sorted(self._appeared()) if os.path.lexists(path)]
         return tuple(taken)
@@ -107,11 +109,16 @@ class Watch:
             if os.path.islink(path) and is_obeyed_path(path, self._rules):
                 yield path
 
+    def _is_ours(self, folder: str) -> bool:
+        return is_inside(os.path.realpath(folder), self._rules.project)
+
     def _take(self, path: str) -> str:
-        bin_ = os.path.join(self._rules.temporary, "taken-away")
-        os.makedirs(bin_, exist_ok=True)
-        name = f"{len(os.listdir(bin_))}-{os.path.basename(path)}"
-        shutil.move(path, os.path.join(bin_, name))
+        """Move `path` out, or the link above it by which it lies outside the project."""
+        ways = parents_of(path, self._rules.project)
+        path = next((above for above in ways if not self._is_ours(above)), path)
+        # A folder that a command made may lead anywhere, so each goes into a new one.
+        bin_ = tempfile.mkdtemp(prefix="taken-away-", dir=self._rules.temporary)
+        shutil.move(path, os.path.join(bin_, os.path.basename(path)))
         return os.path.relpath(path, self._rules.project)
 
 

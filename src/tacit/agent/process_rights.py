@@ -2,9 +2,10 @@
 
 Landlock takes files and ports: a folder that may be read or written may be so with all below it,
 what is not named cannot be opened, and a file that was open before stays usable. A filter on system
-calls (seccomp) takes what no such rule covers: other sockets than TCP's, other programs, owners and
-modes of files, and leaving the process group, so that ending the group ends all of it, even while
-it multiplies; and a process can be tied to its parent, to be killed when that is gone.
+calls (seccomp) takes what no such rule covers: other sockets than TCP's, other programs and
+processes, owners, modes and times of files, memory that programs share, and leaving the process
+group; and a process can be tied to its parent, to be killed when that is gone. Root loses what
+makes it more than the owner of its files.
 
 Owns the system calls, by ctypes, and which rights each version of the kernel's interface knows. It
 reports what holds and never pretends: on another system, or a kernel without it, the answer says
@@ -34,6 +35,8 @@ _NO_NEW_PRIVILEGES = 38
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE = 0b1_1111_1111 << 4
 """Removing files and folders, and making anything: bits 4 to 12."""
+_SPECIAL = 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11
+"""Making devices, sockets and pipes, which is allowed nowhere."""
 _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
 _BIND, _CONNECT = 1 << 0, 1 << 1
 _ABSTRACT_SOCKETS, _SIGNALS = 1 << 0, 1 << 1
@@ -107,7 +110,7 @@ def restrict(rules: Rights) -> RightsHeld:
     if made < 0:
         raise _refused("make a set of rules")
     try:
-        _allow_paths(libc, made, rules.write, handled.fs, handled.fs)
+        _allow_paths(libc, made, rules.write, handled.fs & ~_SPECIAL, handled.fs)
         _allow_paths(libc, made, rules.read or (), _READ, handled.fs)
         for port in rules.ports or ():
             if handled.net:
@@ -203,9 +206,22 @@ _NOT_THERE = -1
 _REFUSED_CALLS = {
     # leaving the group, so that ending the group ends all of it
     "setsid": (112, 157), "setpgid": (109, 154),
-    # other programs: nothing but our own code runs here
+    # other programs and processes: nothing but our own code runs here
     "execve": (59, 221), "execveat": (322, 281),
-    # whose a file is, and who may read or run it: Landlock knows nothing of that
+    "fork": (57, _NOT_THERE), "vfork": (58, _NOT_THERE),
+    # being called: a socket that listens takes a port without asking for one, past Landlock
+    "listen": (50, 201), "bind": (49, 200),
+    # what other processes are allowed, told and share
+    "tkill": (200, 130), "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424),
+    "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setaffinity": (203, 122),
+    "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+    "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190),
+    "semctl": (66, 191), "msgget": (68, 186), "msgctl": (71, 187), "mq_open": (240, 180),
+    "inotify_init": (253, _NOT_THERE), "inotify_init1": (294, 26), "fanotify_init": (300, 262),
+    # whose a file is, who may read or run it, when it changed: Landlock knows nothing of that
+    "utime": (132, _NOT_THERE), "utimes": (235, _NOT_THERE), "futimesat": (261, _NOT_THERE),
+    "utimensat": (280, 88),
     "chmod": (90, _NOT_THERE), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
     "chown": (92, _NOT_THERE), "fchown": (93, 55), "lchown": (94, _NOT_THERE),
     "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
@@ -223,6 +239,9 @@ _REFUSED_CALLS = {
     "finit_module": (313, 273), "kexec_load": (246, 104), "reboot": (169, 142),
 }  # fmt: skip
 _SOCKET, _SOCKETPAIR, _LIMITS = (41, 198), (53, 199), (302, 261)
+_KILL, _KILL_THREAD = (62, 129), (234, 131)
+_CLONE, _CLONE_BY_STRUCT, _CONTROL = (56, 220), (435, 435), (157, 167)
+_IS_THREAD = 0x10000
 # Sending that connects on its way, past Landlock: where each call has its flags.
 _SENDING = {(44, 206): 3, (46, 211): 2, (307, 269): 3}
 _FAST_OPEN = 0x20000000
@@ -231,7 +250,9 @@ _KIND = 0xF
 """The part of a socket's type that is not a flag."""
 _PR_NO_NEW_PRIVILEGES, _SECCOMP, _FILTER, _DEATH_SIGNAL = 38, 22, 2, 1
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _MASK, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050001  # the latter with EPERM
+_ALLOW, _REFUSE, _LACK = 0x7FFF0000, 0x00050001, 0x00050026  # with EPERM, and with ENOSYS
+_KEPT_CAPABILITIES = 0b110
+"""Of root's: reading and writing files whatever their modes; Landlock says which."""
 _OTHER_NUMBERS = 0x40000000
 """From here on, x86_64 counts the calls of its 32-bit sister anew."""
 
@@ -243,8 +264,9 @@ class _Program(ctypes.Structure):
 def filter_calls() -> bool:
     """Forbid calls that no rule of Landlock covers, to this thread and what it starts.
 
-    From then on it opens no socket but TCP's, starts no program, changes no owner and no mode, and
-    stays in its group of processes. False where that cannot be. Call it before other threads.
+    From then on it opens no socket but TCP's, starts no program and no process, changes no owner,
+    mode or time of a file and nothing of other processes. False where that cannot be. Call it
+    before other threads.
     """
     known = _MACHINES.get(platform.machine()) if sys.platform == "linux" else None
     if known is None or sys.maxsize < 2**32:
@@ -252,9 +274,17 @@ def filter_calls() -> bool:
     prctl = _prctl()
     if prctl(_PR_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         return False
-    code = _code(*known)
+    _give_up_capabilities()
+    code = _code(*known, os.getpid())
     program = _Program(len(code) // 8, code)
     return bool(prctl(_SECCOMP, _FILTER, ctypes.addressof(program), 0, 0) == 0)
+
+
+def _give_up_capabilities() -> None:
+    """Leave root what it needs for files; anybody else has none of it."""
+    head = struct.pack("Ii", 0x20080522, 0)
+    few = struct.pack("6I", _KEPT_CAPABILITIES, _KEPT_CAPABILITIES, 0, 0, 0, 0)
+    ctypes.CDLL(None, use_errno=True).capset(head, few)
 
 
 def end_with_parent(parent: int) -> None:
@@ -271,8 +301,8 @@ def _prctl() -> Any:
     return call
 
 
-def _code(machine: int, which: int) -> bytes:
-    """The filter. Parts stand before the two answers at its end, and jump to them.
+def _code(machine: int, which: int, own: int) -> bytes:
+    """The filter for process `own`. Parts stand before the answers at its end, and jump to them.
 
     A step is (what, if so, if not, value), where a jump is a number of steps or an answer.
     """
@@ -290,12 +320,18 @@ def _code(machine: int, which: int) -> bytes:
             (_LOAD, 0, 0, _argument(flags)),
             (_ANY_BIT, "refuse", "allow", _FAST_OPEN),
         ]
-    # Limits of its own it may set, not those of another process, which would end by them.
-    steps += [
-        (_EQUAL, 0, 2, _LIMITS[which]),
-        (_LOAD, 0, 0, _argument(0)),
-        (_EQUAL, "allow", "refuse", 0),
-    ]
+    # Limits of its own it may set, not those of another process, which would end by them; signals
+    # of its own it may raise; it stays tied to its parent, and what it clones is a thread. Where
+    # the flags cannot be seen the call is not there, and the C library takes the other.
+    for numbers, test in (
+        (_LIMITS, (_EQUAL, "allow", "refuse", 0)),
+        (_KILL, (_EQUAL, "allow", "refuse", own)),
+        (_KILL_THREAD, (_EQUAL, "allow", "refuse", own)),
+        (_CONTROL, (_EQUAL, "refuse", "allow", _DEATH_SIGNAL)),
+        (_CLONE, (_ANY_BIT, "allow", "refuse", _IS_THREAD)),
+    ):
+        steps += [(_EQUAL, 0, 2, numbers[which]), (_LOAD, 0, 0, _argument(0)), test]
+    steps.append((_EQUAL, "lack", 0, _CLONE_BY_STRUCT[which]))
     # A pair of datagram sockets could still send to a path.
     is_stream = [
         (_LOAD, 0, 0, _argument(1)),
@@ -313,12 +349,12 @@ def _code(machine: int, which: int) -> bytes:
         (_EQUAL, "allow", 0, 0),
         (_EQUAL, "allow", "refuse", _TCP),
     ]
-    answers = {"allow": len(steps), "refuse": len(steps) + 1}
+    answers = {name: len(steps) + at for at, name in enumerate(("allow", "refuse", "lack"))}
     packed = [
         struct.pack("HBBI", what, *(_jump(to, at, answers) for to in (yes, no)), value)
         for at, (what, yes, no, value) in enumerate(steps)
     ]
-    packed += [struct.pack("HBBI", _RETURN, 0, 0, answer) for answer in (_ALLOW, _REFUSE)]
+    packed += [struct.pack("HBBI", _RETURN, 0, 0, answer) for answer in (_ALLOW, _REFUSE, _LACK)]
     return b"".join(packed)
 
 

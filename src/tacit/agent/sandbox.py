@@ -298,7 +298,7 @@ async def run_sandboxed(
     first = _first_process(ends, rules.limits) if sandbox.is_namespace else _close(ends)
     try:
         async with asyncio.timeout(seconds):
-            excess = await _wait(process, first.pid, rules.limits)
+            excess = await _wait(process, first.pid, rules)
             await asyncio.wait({reading}, timeout=0 if excess else _LINGER)
     except TimeoutError:
         timed_out = True
@@ -312,13 +312,14 @@ async def run_sandboxed(
     return CommandOutcome(code, text, time.monotonic() - began, timed_out, dropped, taken, excess)
 
 
-async def _wait(process: asyncio.subprocess.Process, first: int, limits: CommandLimits) -> str:
+async def _wait(process: asyncio.subprocess.Process, first: int, rules: CommandRules) -> str:
     """Wait until the command has ended, or takes too much: then what of."""
     ended = asyncio.ensure_future(process.wait())
     if first <= 0:
         await ended
         return ""
-    watching = asyncio.ensure_future(first_excess(first, limits))
+    written = (rules.project, rules.temporary, *rules.writable)
+    watching = asyncio.ensure_future(first_excess(first, rules.limits, written))
     try:
         await asyncio.wait({ended, watching}, return_when=asyncio.FIRST_COMPLETED)
         return "" if ended.done() else watching.result()

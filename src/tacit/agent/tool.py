@@ -6,6 +6,7 @@ and the error it may raise. The tools themselves are in `file_tools.py`, `skill_
 """
 
 import os
+import tempfile
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -78,7 +79,6 @@ class Context:
         """Whether a person, and not a rule, has allowed the call that is being made."""
         self.folders_below: tuple[str, ...] = ()
         """The folders from the project down to where the user is."""
-        self._kept = 0
 
     def rules(self) -> CommandRules:
         """What a command may do."""
@@ -107,10 +107,10 @@ class Context:
         """`text` cut in the middle if it is long, with how to see the rest."""
         if len(text) <= MOST_TEXT:
             return text
-        self._kept += 1
-        path = os.path.join(self.temporary, f"output-{self._kept}.txt")
-        with open(path, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
+        # Commands write there too, and what leads elsewhere must not be written through.
+        descriptor, path = tempfile.mkstemp(".txt", "output-", self.temporary)
+        with open(descriptor, "wb") as file:
+            file.write(text.encode("utf-8", "replace"))
         line = text.count("\n", 0, MOST_TEXT // 2) + 1
         more = f"; see them: read_file path={path} offset={line}"
         return shorten_middle(text, MOST_TEXT, tail=0.5, more=more)

@@ -27,6 +27,11 @@ def open_plain(path: str, flags: int = 0) -> int:
     return os.open(path, OPEN_FILE)
 
 
+def open_private(path: str, flags: int) -> int:
+    """An opener for `open`, for a file of our own: what is made is the user's alone."""
+    return os.open(path, flags, 0o600)
+
+
 def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:
     """Replace the file at `path` with `data` in one step.
 
@@ -88,7 +93,7 @@ def locked(path: str, *, seconds: float = 30.0, what: str = "") -> Iterator[None
     """
     from filelock import FileLock, Timeout
 
-    lock = FileLock(path, timeout=seconds)
+    lock = FileLock(path, timeout=seconds, mode=0o600)
     try:
         make_private(os.path.dirname(path))
         lock.acquire()

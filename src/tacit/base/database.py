@@ -64,6 +64,8 @@ def connect(
             _use_wal(connection, wait)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
+            # What is deleted is overwritten; by itself SQLite does so on some systems only.
+            connection.execute("PRAGMA secure_delete = ON")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if os.path.basename(path) == DATABASE_FILE:
                 _give_number(connection, path)

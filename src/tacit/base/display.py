@@ -20,14 +20,14 @@ _REACH = 2000
 
 def plain(text: str) -> str:
     """`text` without anything that could steer a terminal; tabs and line ends stay."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
     return text.translate(_CONTROL)
 
 
 def one_line(text: str) -> str:
     """`text` as a single line of printable characters."""
-    return " ".join(plain(text).split())
+    return " ".join(plain(text.replace("\n", " ")).split())
 
 
 def width(text: str) -> int:

@@ -35,6 +35,7 @@ _SETTINGS = {
     "submodule.recurse": "false",
     "uploadpack.packObjectsHook": "",
 }
+_PATIENCE = 10.0
 _KEPT = ("HOME", "USERPROFILE", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
 
 
@@ -43,21 +44,30 @@ def run_git(
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run git in `cwd`, or on the git directory `repository`, and return how it ended.
 
-    Raises `TacitError` where there is no git, and `subprocess.TimeoutExpired`.
+    Raises `TacitError` where there is no git, or it takes too long: in a repository of somebody
+    else's a pipe may stand in the place of a file, and git would wait for ever.
     """
     settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     chosen = [f"--git-dir={repository}"] if repository else []
     import subprocess
 
-    return subprocess.run(
-        [_program(), "--no-pager", *settings, *chosen, *arguments],
-        cwd=cwd or None,
-        env=git_environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=seconds,
-    )
+    patience = seconds or (None if repository else _PATIENCE)
+    try:
+        return subprocess.run(
+            [_program(), "--no-pager", *settings, *chosen, *arguments],
+            cwd=cwd or None,
+            env=git_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=patience,
+            umask=0o077,  # it writes nothing but our own histories
+        )
+    except subprocess.TimeoutExpired:
+        raise TacitError(
+            f"git did not answer in {cwd or os.getcwd()} for {patience:g} s",
+            "try it there: git status",
+        ) from None
 
 
 def git_environment() -> dict[str, str]:

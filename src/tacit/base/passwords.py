@@ -1,12 +1,12 @@
 """Passwords, and other secrets without a format of their own: the names, options, commands,
 headers and sentences beside which they stand.
 
-Owns the patterns; whether a value is a secret is judged in `placeholders.py`, and `secrets.py`
+Owns the search and the patterns of names and sentences; the tables of commands and headers are in
+`secret_formats.py`, whether a value is a secret is judged in `placeholders.py`, and `secrets.py`
 joins what is found here with the formats. A pattern is tried only where its literal anchor stands,
 and every quantifier has a bound.
 """
 
-import base64
 import re
 from collections.abc import Iterable, Iterator
 
@@ -22,12 +22,30 @@ from tacit.base.placeholders import (
     classes,
     entropy,
     is_code,
+    is_header_value,
     is_password,
     is_path,
     is_random,
     is_sample,
     is_strong,
     is_weak,
+)
+from tacit.base.secret_formats import (
+    AUTHORIZATION,
+    COMMAND_OPTIONS,
+    COMMANDS,
+    COOKIE,
+    COOKIES,
+    CURL_USER,
+    ENCODED_PAIR,
+    FED,
+    GIVEN_PAIR,
+    HEADER,
+    HEADER_WORDS,
+    IN_URL,
+    PGPASS,
+    PIPED,
+    READERS,
 )
 
 Span = tuple[int, int, str]
@@ -44,8 +62,14 @@ _FOREIGN = (
     "كلمة المرور", "पासवर्ड", "รหัสผ่าน", "mật khẩu", "密码", "密碼", "口令", "パスワード", "비밀번호",
     "암호",
 )  # fmt: skip
+# Words for a key; what stands behind them is judged more strictly.
+_KEYS = ("key", "token", "chave", "chiave", "clave", "klucz", "sleutel")
+_FOREIGN_KEYS = (
+    "schlüssel", "clé", "ключ", "токен", "キー", "トークン", "키", "토큰", "密钥", "密鑰", "金鑰",
+    "令牌",
+)  # fmt: skip
 _find_foreign_letter = re.compile(
-    f"[{''.join(next(c for c in word if not c.isascii()) for word in _FOREIGN)}]"
+    f"[{''.join(next(c for c in word if not c.isascii()) for word in (*_FOREIGN, *_FOREIGN_KEYS))}]"
 ).search
 """One of these stands wherever one of those words does."""
 # In lower case, what a name holds; `key` only after one of KEY_KINDS.
@@ -57,6 +81,7 @@ _ANCHORS = (
 KEY_KINDS = (
     "api", "access", "account", "app", "auth", "client", "encryption", "license", "master",
     "preshared", "private", "secret", "service", "session", "shared", "signing", "admin", "jwt",
+    "validation", "decryption", "nonce", "logged_in", "hmac", "fernet", "crypt", "webhook",
 )  # fmt: skip
 
 # `telling word, rest of the name, closing quote, sign, opening quote, value`, as in a config file,
@@ -69,7 +94,7 @@ _WORD = (
 _REST = r"(?P<rest>[A-Za-z0-9_.-]{0,40})"
 _SIGN = (
     r"(?:[\\\"'`\])}*]{0,6}[ \t]{0,20}(?::=|=>|->|={1,3}|:|：|[|]|→)[ \t]{0,20}"
-    r"|[\"']?>|[\"'][ \t]{0,4},[ \t]{0,4}(?=[\"'])|\((?=[\"'])|:[ \t]?[|>]-?\n[ \t]{1,40}"
+    r"|[\"']?>|[\"'][ \t]{0,4},[ \t]{0,20}(?=[\"'])|\((?=[\"'])|:[ \t]?[|>]-?\n[ \t]{1,40}"
     r"|:[ \t]{0,4}&?[A-Za-z]{1,12}[ \t]{0,4}=[ \t]{0,4}|</\w{1,20}>\s{0,20}<\w{1,20}>"
     r"|\"[ \t]{0,4}\{[^{}]{0,120}?default\s{0,20}=\s{0,4}"
     r"|[\"']?,?\s{1,40}[\"']?[Vv]alue[\"']?\s{0,4}[:=]\s{0,4})"
@@ -87,12 +112,12 @@ OPTION_VALUE = late_pattern(
 # A message in which somebody says that the password is VALUE, in one language or another.
 _PRINTABLE = r"(?P<s>[!#-&*-+\--:=?-Z\\^_a-z~]{6,128}+)"
 _FOR = (
-    r"(?:[ \t](?:for|of|on|to|in|at|from|f[üu]r|der|des|de|del|do|da|du|pour|para|per|van|voor|от"
-    r"|для)(?:[ \t][^\s:=→—]{1,30}){1,5}?|[ \t]\([^()\n]{1,30}\))?"
+    r"(?:[ \t](?:for|of|on|to|in|at|from|f[üu]r|auf|am|im|der|des|de|del|do|da|du|sur|pour|para"
+    r"|per|van|voor|от|для)(?:[ \t][^\s:=→—]{1,30}){1,5}?|[ \t]\([^()\n]{1,30}\))?"
 )
 _IS = (
-    r"(?:[ \t]{1,4}(?i:is|was|ist|war|lautet|es|est|é|è|este|je|är|er|to|là|है|olan)[ \t]{1,4}"
-    r"|[ \t]{0,4}(?:[:=：→]|[—–-][ \t]|是|为|為|は|는|은|,[ \t])[ \t]{0,4})"
+    r"(?:[ \t]{1,4}(?i:is|was|ist|war|lautet|es|est|é|è|este|je|är|er|to|là|है|olan|c['’]est)"
+    r"[ \t]{1,4}|[ \t]{0,4}(?:[:=：→]|[—–-][ \t]|是|为|為|は|는|은|,[ \t])[ \t]{0,4})"
 )
 SAID_VALUE = late_pattern(
     rf"{_WORD}(?P<rest>(?:s|et|en|ul|i)?){_FOR}{_IS}(?P<open>[\"'`「『“„‘]{{0,2}}){_PRINTABLE}"
@@ -111,8 +136,10 @@ _BEFORE_OPTION = late_pattern(
 # `use password …`, `login NAME password …`, `set the password to …`: somebody hands it over.
 _BEFORE_PASSWORD = late_pattern(
     r"(?:^|[^a-z])(?:use|using|with)(?: (?:the|this|my|our))?(?: [a-z]{1,20})? $"
-    r"|(?:^|[\s(])(?:login|user|username|account|uid|ssid)(?: is|:|=)?\s{1,4}\S{1,60}[\s,;/]{1,10}"
-    r"(?:and |with )?$"
+    r"|(?:^|[^a-z])(?:usa|usando|utilise|avec|mit|con|com|met)(?: [a-z]{1,20} (?:et|y|e|und|en))?"
+    r"(?: (?:le|la|el|a|o|il|dem|das|het))? $"
+    r"|(?:^|[\s(])(?:login|user|username|account|uid|ssid)(?: is| with|:|=)?\s{1,4}\S{1,60}"
+    r"[\s,;/]{1,10}(?:and |with )?$"
     r"|(?:wifi connect|role|with login|encrypted|enable) [^\n]{0,40}$|(?:^|\s)enable $"
 )
 _CHANGES = late_pattern(r"(?:set|chang|reset|updat)[a-z]{0,4} (?:the |my |our )?(?:[a-z]{1,20} )?$")
@@ -128,7 +155,7 @@ def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) ->
     words = words_in(lower, among)
     if not words and not tells_otherwise(text):
         return  # as most texts
-    for find in (_named, _headers, _commands, _records):
+    for find in (_named, _handed, _headers, _commands, _records):
         for start, end, rule in find(text, lower, words):
             # A quote inside a quoted text is written `\\"`: its backslash is not the value's.
             yield start, end - (text[end - 1 : end + 1] in ('\\"', "\\'")), rule
@@ -207,7 +234,7 @@ _LINE_END = late_pattern(r"(?:\\{1,3}[nrt]?){1,4}\Z|&[A-Za-z][\w.-]{0,40}=.*\Z")
 
 def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None:
     """The name at `at` with the value that stands beside it."""
-    if lower.startswith("key", at) and not before.rstrip("_- ").endswith((*KEY_KINDS, "?", "&")):
+    if lower.startswith("key", at) and not before.rstrip("_- .:").endswith((*KEY_KINDS, "?", "&")):
         return None
     if lower.startswith(("pass", "pw"), at) and not _begins_name(text, at, before):
         return None
@@ -255,7 +282,10 @@ def _strong_words(text: str, start: int, end: int, spoken: bool) -> Iterator[Spa
         between = text[start : match.start("s")]
         if "\n" in between or (not spoken and between.strip("\"'`")):
             return
-        if is_strong(value) and not _SETTING.match(value):  # that one is found by its name
+        told = _NOW.search(between) if spoken else _LOGS_IN.match(text, last)
+        if _SETTING.match(value) and not told:  # that one is found by its name
+            continue
+        if is_password(value) if told else is_strong(value):
             yield match.start("s"), match.start("s") + len(value), "password"
 
 
@@ -272,6 +302,53 @@ STRONG = late_pattern(
 )
 _AS_THE = late_pattern(r"[^a-z](?:(?:as|is|that's|it's) (?:the|my|our|a)|as) (?:[a-z]{1,10} )?$")
 _SETTING = late_pattern(r"[\w.-]{1,40}=")
+_NOW = late_pattern(
+    r"(?i:(?<!\w)(?:neu|new|now|jetzt|nouveau|nuev[oa]|nov[oa]|nuov[oa]|nowe|nieuw|новый)"
+    r"[ \t]?[:=→]|新[:：]|(?<!\w)(?:lautet|c['’]est))[ \t\"'`「]{1,3}\Z"
+)
+_LOGS_IN = late_pattern(r"[\"'`]?[ \t]{1,3}(?i:einlogg|anmeld|(?:to )?(?:log|sign) ?in)")
+
+# Somebody hands over a key: its value stands a few words behind the word for one.
+HANDED_KEY = late_pattern(
+    rf"(?i:{'|'.join((*_KEYS, *_FOREIGN_KEYS))})s?(?![A-Za-z_])"
+    r"(?P<gap>[^\n=;<>{}()\[\]|\\/\"]{0,40}?)(?<![^\s:：→「『“‘`'\"])[\"'`「『“‘]{0,2}"
+    r"(?P<s>[A-Za-z0-9_-]{24,128}+)(?=[\s\"'`,;.)」』”]|[^\x00-\x7f]|\Z)"
+)
+_HANDS = late_pattern(
+    r"(?<!\w)(?:here(?:['’]?s| is| are)?|hier|voici|ecco|eis|aqu[ií]|te paso|ti passo|tu masz|use"
+    r"|using|usa|utilise|verwende|nimm|my|our|meine?|unsere?|ma|mon|mi|minha|meu|mia|mio|mój)(?!\w)"
+    r"|вот|держи|мой|これ|こちら|这是|這是|我的|여기"
+)
+_KEY_OF = late_pattern(r"(?<![a-z])(?:api|access|bearer|secret)[ -]?\Z|(?<![a-z])api(?![a-z])")
+_NO_KEY = late_pattern(
+    r"publi|públi|öffentl|finger|hash|sha|sum(?!\w)|digest|sign|cache|primary|foreign|host|commit|ssh"
+    r"|gpg|object|s3|sort|partition|idempot|site|ids?(?!\w)|name|doc|публич|公開|公开|公钥|공개"
+)
+
+
+def _handed(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+    """A key or a token that somebody hands over, or that is called one of an API."""
+    found = {at for word in _KEYS if word in words for at in places(lower, word)}
+    small = _foreign(text)
+    found |= {at for word in _FOREIGN_KEYS for at in places(small, word)}
+    for match in filter(None, (HANDED_KEY.match(text, at) for at in found)):
+        value, at = match["s"], match.start()
+        before = (small or lower)[max(0, at - 30) : at].rpartition("\n")[2]
+        about, gap = f"{before}|{match['gap'].lower()}", match["gap"].rstrip()
+        if _NO_KEY.search(about) or is_sample(value) or value.startswith("AAAA"):
+            continue
+        if before[-1:].isascii() and before[-1:].isalpha() and not before.endswith("api"):
+            continue  # the end of another word
+        handed = _HANDS.search(about)
+        mixed = classes(value.replace("-", "").replace("_", "")) == 3 and is_random(value, 24)
+        hexadecimal = handed and _HEX.fullmatch(value) and gap.endswith((":", "：", "→", " is"))
+        if (
+            mixed and (handed or _KEY_OF.search(before) or _KEY_OF.search(match["gap"].lower()))
+        ) or hexadecimal:
+            yield *match.span("s"), "assigned-secret"
+
+
+_HEX = late_pattern("[0-9a-f]{32,128}")
 
 
 def _begins_name(text: str, at: int, before: str) -> bool:
@@ -346,37 +423,7 @@ _SMALL, _CAPITAL = late_pattern("[a-z]"), late_pattern("[A-Z]")
 _MADE_UP = late_pattern(r"(?=[!-~]{8,})(?=\D{0,30}\d\D{0,30}\d)[!-~]+\Z")
 
 
-# `Authorization: Bearer …` and its kin, wherever they stand.
-HEADER = late_pattern(
-    r"(?i:bearer|basic|token|apikey|digest)[ \t]{1,4}"
-    r"(?P<s>[A-Za-z0-9_.~+/=-]{16,4096}+)(?=[\s\"'`,;)\]}|<\\]|\Z)"
-)
-HEADER_WORDS = ("bearer ", "basic ")
-AUTHORIZATION = late_pattern(
-    r"(?i:authorization)[\"'\]]{0,2}[ \t]{0,4}[:=,][ \t]{0,4}[\"'`]?"
-    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9-]{2,20})[ \t]{1,4})?"
-    r"(?P<s>[A-Za-z0-9_.~+/=:-]{16,4096}+)(?=[\s\"'`,;)\]}|<\\]|\Z)"
-)
-# `auth=("name", "password")`, `SetBasicAuth("name", "password")`.
-GIVEN_PAIR = late_pattern(
-    r"(?i:auth)\w{0,10}[ =]{0,3}\([ \t]{0,4}[\"'][^\"'\n]{1,64}[\"'][ \t]{0,4},[ \t]{0,4}"
-    r"[\"'](?P<s>[^\s\"']{6,128})[\"']"
-)
-# What docker and npm keep: name and password in base64.
-ENCODED_PAIR = late_pattern(
-    r"_?auth\"?[ \t]{0,4}[:=][ \t]{0,4}\"?(?P<s>[A-Za-z0-9+/]{12,2000}+={0,2})(?=[\s\",}]|\Z)"
-)
-COOKIES = late_pattern(
-    r"(?i:cookie)[\"'\]]{0,2}(?:[ \t]{0,4}[:=]|(?=[ \t]{1,4}[\"']))[ \t]{0,4}[\"'`]?"
-    r"(?P<jar>[^\n\"'`\x00]{8,4096})"
-)
-COOKIE = late_pattern(r"(?P<name>[A-Za-z0-9_.\[\]-]{1,64})=(?P<s>[^\s;,\"'`\x00]{12,4096})")
 _LOGGED_IN = late_pattern(r"sess|sid|auth|token|jwt|login|remember|csrf|xsrf|identity|aspnet", re.I)
-
-# The password in scheme://user:password@host.
-IN_URL = late_pattern(
-    r"://(?P<user>[^\s:/@\"'`<>\x00]{0,128}):(?P<s>[^\s/\"'`<>\x00]{4,256})@(?P<host>[A-Za-z0-9.\[-]{1,100})"
-)
 
 
 def _headers(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
@@ -384,17 +431,17 @@ def _headers(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     for word in HEADER_WORDS:
         for at in places(lower, word) if word in words else ():
             match = HEADER.match(text, at)
-            if match and _is_header_value(word, match["s"]):
+            if match and is_header_value(word, match["s"]):
                 yield *match.span("s"), "authorization-header"
     for at in places(lower, "auth") if "auth" in words else ():
         match = AUTHORIZATION.match(text, at)
-        if match and _is_header_value((match["scheme"] or "").lower(), match["s"]):
+        if match and is_header_value((match["scheme"] or "").lower(), match["s"]):
             yield *match.span("s"), "authorization-header"
         match = GIVEN_PAIR.match(text, at)
         pair = ENCODED_PAIR.match(text, at) if text[at - 1 : at] in ("_", '"') else None
         if match and is_password(match["s"]):
             yield *match.span("s"), "password"
-        if pair and _is_header_value("basic", pair["s"]):
+        if pair and is_header_value("basic", pair["s"]):
             yield *pair.span("s"), "password"
     done = 0
     for at in places(lower, "cookie") if "cookie" in words else ():
@@ -419,120 +466,13 @@ def _cookies(jar: re.Match[str]) -> Iterator[Span]:
             yield start + match.start("s"), start + match.end("s"), "cookie"
 
 
-def _is_header_value(scheme: str, value: str) -> bool:
-    if is_sample(value) or (WORDS.fullmatch(value) and not is_random(value)):
-        return False
-    if scheme.startswith("basic"):
-        try:
-            plain = base64.b64decode(value, validate=True).decode("utf-8")
-        except ValueError:
-            return False
-        _, colon, password = plain.partition(":")
-        return bool(colon) and plain.isprintable() and not is_weak(password)
-    return any(c.isdigit() for c in value) and entropy(value) >= 3.2 and not is_path(value)
-
-
 def _is_url_password(match: re.Match[str]) -> bool:
     named = match["user"].startswith(("$", "{", "%")) or "example" in match["host"].lower()
     return not named and not is_weak(match["s"])
 
 
-# An argument of a command: in quotes or up to the next space.
-_ARGUMENT = r"[\"']?(?P<s>[^\s\"'`<>|;&\x00]{6,128}+)(?=[\s\"'`|;&)]|\Z)"
-_LINE = r"(?=[ \t])[^\n|;&\x00]{0,200}"
-_NAME = r"[\"']?[\w.@-]{1,64}[\"']?"
-# By option: the programs with which it brings a password. With others -p is a port, or parents.
-# These expressions are compiled when they are first needed; `re` remembers them.
-COMMAND_OPTIONS = (
-    (
-        " -p",
-        (
-            r"(?:mysql(?:dump|admin|import|check|show|pump)?|mariadb(?:-[a-z]{1,10})?"
-            rf"|7z[ar]?|unrar|rar|mongo[a-z]{{0,10}})(?:{_LINE})?\Z"
-            r"|sshpass(?:[ \t]{1,4}-v){0,3}\Z"
-        ),
-        rf" -p{_ARGUMENT}",
-    ),
-    (
-        " -p",
-        (
-            r"(?:(?:docker|podman|nerdctl|buildah|oras|crane|skopeo|registry|az|acr|oc|cf)"
-            rf"[ \t]{{1,4}}login|mongo[a-z]{{0,10}}|cqlsh|twine|rabbitmqadmin|psexec"
-            rf"|crackmapexec|netexec|nxc|evil-winrm){_LINE}\Z"
-            r"|sshpass(?:[ \t]{1,4}-v){0,3}\Z|(?:login|mongo[a-z]{0,10})\Z"
-        ),
-        rf" -p(?:[ \t]{{1,4}}|=){_ARGUMENT}",
-    ),
-    (
-        " -P",
-        rf"(?:sqlcmd|bcp|tsql|zip|unzip|ipmitool|ssh-keygen|mosquitto_[a-z]{{3,4}}){_LINE}\Z|zip\Z",
-        rf" -P[ \t]{{0,4}}{_ARGUMENT}",
-    ),
-    (" -N", rf"ssh-keygen(?:{_LINE})?\Z", rf" -N[ \t]{{1,4}}{_ARGUMENT}"),
-    (" -a", rf"redis-cli(?:{_LINE})?\Z", rf" -a[ \t]{{1,4}}{_ARGUMENT}"),
-    (" -a", rf"(?:https?|xhs?)(?:{_LINE})?\Z", rf" -a[ \t]{{1,4}}{_NAME}:{_ARGUMENT}"),
-    (" -w", rf"ldap[a-z]{{3,10}}{_LINE}\Z", rf" -w[ \t]{{1,4}}{_ARGUMENT}"),
-    (" -k", rf"openssl[ \t]{{1,4}}enc{_LINE}\Z", rf" -k[ \t]{{1,4}}{_ARGUMENT}"),
-    (" -U", rf"(?:smb|rpc)[a-z]{{3,6}}{_LINE}\Z", rf" -U[ \t]{{0,4}}[^\s%]{{1,64}}%{_ARGUMENT}"),
-    (" -u", rf"lftp(?:{_LINE})?\Z", rf" -u[ \t]{{1,4}}[\"']?[^\s,\"']{{1,64}},{_ARGUMENT}"),
-    (" /p:", rf"xfreerdp{_LINE}\Z", rf" /p:{_ARGUMENT}"),
-    (
-        " -b",
-        rf"curl(?:{_LINE})?\Z",
-        r" -b[ \t]{0,4}[\"']?[A-Za-z0-9_.-]{1,64}=(?P<s>[A-Za-z0-9%_.-]{16,512})",
-    ),
-    (" --body", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --body[ \t=]{_ARGUMENT}"),
-    (" --value", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --value[ \t=]{_ARGUMENT}"),
-)
-_find_option = re.compile(" -(?:[pPNawkUub]|-body|-value)").search
+_find_option = re.compile(" -(?:[pPNawkKUub]|hmac|-body|-value)").search
 """Whether one of those options stands in a text at all."""
-# `curl -u user:password`, in one word or two.
-CURL_USER = late_pattern(
-    r"(?:-u|--user)[ =]?[\"']?(?P<user>[A-Za-z0-9_][A-Za-z0-9_.@%+-]{0,63}):"
-    r"(?P<s>[^\s\"'`<>\x00]{6,128})(?=[\s\"'`]|\Z)"
-)
-# Commands and statements that bring a password at a place of its own.
-COMMANDS = {
-    "htpasswd": rf"htpasswd[ \t]-\w{{0,5}}b\w{{0,5}}[ \t]\S{{1,200}}[ \t]{_NAME}[ \t]{_ARGUMENT}",
-    "rabbitmqctl": rf"rabbitmqctl[ \t](?:add_user|change_password)[ \t]{_NAME}[ \t]{_ARGUMENT}",
-    "net user": rf"(?i:net user)[ \t]{_NAME}[ \t]{_ARGUMENT}",
-    "sqlplus": r"sqlplus[ \t](?:-[a-zA-Z][ \t]){0,3}[\"']?\w{1,64}/(?P<s>[^\s@\"'/]{6,64})@",
-    "wpa_passphrase": rf"wpa_passphrase[ \t]{_NAME}[ \t]{_ARGUMENT}",
-    "creds": rf"creds[ =][\"']?[\w.@-]{{1,64}}:{_ARGUMENT}",
-    "http-basic.": rf"http-basic\.[\w-]{{1,40}}[ \t]{_NAME}[ \t]{_ARGUMENT}",
-    "vault login": rf"vault login[ \t]{_ARGUMENT}",
-    "securestring": r"(?i:securestring)[ \t](?:-String[ \t])?[\"'](?P<s>[^\"'\n]{6,128})[\"']",
-    "encrypt_string": rf"encrypt_string[ \t]{{1,4}}{_ARGUMENT}",
-    "/user:": rf"/user:[\w.@\\-]{{1,64}}[ \t]{_ARGUMENT}",
-    "secret-string": rf"secret-string[ =]{_ARGUMENT}",
-    "mc alias set": rf"mc alias set(?:[ \t]\S{{1,200}}){{3}}[ \t]{_ARGUMENT}",
-    "cryptsetup": rf"cryptsetup[ \t][^\n|;&<]{{0,120}}<<<[ \t]{{0,4}}{_ARGUMENT}",
-    "identified ": (
-        r"(?i:identified (?:with \S{1,40} )?by)(?:[ \t](?i:password|values))?[ \t]{1,4}"
-        r"[\"'`](?P<s>[^\s\"'`]{6,128})[\"'`]"
-    ),
-    "requirepass": rf"requirepass[ \t]{{1,4}}{_ARGUMENT}",
-    "masterauth": rf"masterauth[ \t]{{1,4}}{_ARGUMENT}",
-    "rediscli_auth": rf"REDISCLI_AUTH={_ARGUMENT}",
-    "psk": rf"psk\"?[ \t]{{0,4}}[=:][ \t]{{0,4}}(?=\S{{0,128}}[A-Z]){_ARGUMENT}",
-}
-# What is piped into a program that asks for a password.
-PIPED = late_pattern(
-    r"(?:echo|printf|yes)[ \t](?:-[ne]{1,2}[ \t]|[\"']%s(?:\\n)?[\"'][ \t]){0,2}"
-    r"[\"']?(?:[\w.-]{1,64}:)?"
-    r"(?P<s>[^\s\"'`<>|;&\x00]{6,128})[\"']?[ \t]{0,4}\|[^\n|;&]{0,80}?"
-    r"(?:sudo (?:-[a-zA-Z]{1,8} ){0,3}-[a-zA-Z]{0,4}S|chpasswd|password-stdin|passwd --stdin)"
-)
-FED = late_pattern(
-    r"sudo (?:-[a-zA-Z]{1,8} ){0,3}-[a-zA-Z]{0,4}S[^\n|;&<]{0,80}<<<[ \t]{0,4}"
-    rf"{_ARGUMENT}"
-)
-# ~/.pgpass: host, port, database, user, password.
-PGPASS = late_pattern(
-    r"^[\w.*-]{1,100}:(?:[0-9]{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:"
-    r"(?P<s>[^\s:\"'`]{6,128})[ \t]{0,20}$",
-    re.M,
-)
 
 
 def _commands(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
@@ -544,7 +484,7 @@ def _commands(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
             line = text[max(0, at - 260) : at].rpartition("\n")[2]
             if match and _is_given(match["s"]) and re.search(programs, line):
                 yield *match.span("s"), "password"
-    for word in ("-u", "--user") if "curl" in words else ():
+    for word in ("-u", "-U", "--user", "--proxy-u") if "curl" in words else ():
         for at in places(text, word):
             match = CURL_USER.match(text, at)
             if match and "curl" in lower[max(0, at - 300) : at] and not is_weak(match["s"]):
@@ -568,10 +508,11 @@ def _is_given(value: str) -> bool:
 
 def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """What is piped into a prompt for a password, pairs of a name and a password, ~/.pgpass."""
-    if "sudo" in words or ("pass" in words and "passw" in lower):
+    if not words.isdisjoint(_READ_BY) and any(word in lower for word in READERS):
         for word in ("echo ", "printf ", "yes "):
             yield from _given(PIPED.match(text, at) for at in places(text, word))
-        yield from _given(FED.match(text, at) for at in places(text, "sudo "))
+        if "<<<" in text:
+            yield from _given(FED.match(text, at) for w in READERS for at in places(text, w))
     for word in _LOGINS:
         for at in places(lower, word) if word in words else ():
             match = PAIR.match(text, at)
@@ -583,9 +524,21 @@ def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
 
 
 _ACCOUNTS = ("admin", "root")
+_READ_BY = ("sudo", "pass", "kinit", "cryptsetup", "secret", "token", "key")
 _LOGINS = ("cred", "log in", "login")
 # Each pattern above begins at such a word, in small letters, at such a sign, or at an option.
-_OTHER_WORDS = (*_ACCOUNTS, *HEADER_WORDS, "auth", "cookie", "curl", "sudo", *_LOGINS, *COMMANDS)
+_OTHER_WORDS = (
+    *_ACCOUNTS,
+    *HEADER_WORDS,
+    "auth",
+    "cookie",
+    "curl",
+    "sudo",
+    "kinit",
+    *_LOGINS,
+    *COMMANDS,
+    *_KEYS,
+)
 _ALL_WORDS = tuple(dict.fromkeys((*_ANCHORS, *_OTHER_WORDS)))
 _SEEDS = tuple(word for word in _ALL_WORDS if sum(part in word for part in _ALL_WORDS) == 1)
 _LONGER = tuple(word for word in _ALL_WORDS if word not in _SEEDS)

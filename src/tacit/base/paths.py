@@ -82,13 +82,16 @@ def _xdg(variable: str, home: str, default: str) -> str:
 def make_private(folder: str) -> None:
     """Make `folder`, unless it is there. Raises OSError.
 
-    A folder of Tacit's own that lies above is the user's alone too, whatever is made in it first:
-    the mode of `os.makedirs` holds for the last folder only.
+    What lies above it in a folder of Tacit's own is the user's alone too, whatever is made there
+    first: the mode of `os.makedirs` holds for the last folder only.
     """
     own = folders()
+    full = os.path.abspath(folder)
     for top in (own.data, own.cache, own.config):
-        if is_inside(os.path.abspath(folder), top):
-            os.makedirs(top, mode=0o700, exist_ok=True)
+        if is_inside(full, top):
+            if not os.path.isdir(full):
+                for above in reversed(upwards(full, top)):
+                    os.makedirs(above, mode=0o700, exist_ok=True)
             status = os.stat(top)
             if status.st_mode & 0o077 and status.st_uid == os.getuid():
                 os.chmod(top, 0o700)

@@ -3,6 +3,7 @@
 Judges the value alone, never the words beside it; where to look for values is `passwords.py`'s.
 """
 
+import base64
 import math
 import re
 
@@ -109,7 +110,7 @@ def is_weak(password: str) -> bool:
 _SAMPLE_WORDS = (
     "example", "xxxx", "your", "placeholder", "changeme", "change-me", "change_me", "replace",
     "dummy", "sample", "redacted", "insert", "todo", "fake", "mock", "here", "...", "***", "•••",
-    "…", "____", "----", "${", "{{", "}}", "$(", "<", "abc123", "12345", "deadbeef", "foobar",
+    "…", "____", "----", "${", "{{", "}}", "$(", "abc123", "12345", "deadbeef", "foobar",
     "a1b2c3", "1a2b3c", "0a1b2c", "test-key", "test_key", "testkey", "my-secret", "my_secret",
     "mysecret", "not-a-real", "notareal", "notasecret", "not-needed",
     # The samples that the providers' own guides print.
@@ -117,6 +118,7 @@ _SAMPLE_WORDS = (
     "eyjzdwiioiixmjm0nty3odkw",
 )  # fmt: skip
 _ROWS = "0123456789012345 987654321098765 abcdefghijklmnopqrstuvwxyz qwertyuiopasdfghjklzxcvbnm"
+_SLOT = late_pattern(r"\A<|<[a-z_]{3}|<[<%]|<\Z")
 _REPEATED = late_pattern(r"(.)\1{5,}")
 
 
@@ -127,7 +129,7 @@ def is_sample(value: str) -> bool:
     """
     # In a long value chance alone writes short words: a sample says so at one of its ends.
     lower = (value if len(value) <= 80 else f"{value[:40]} {value[-24:]}").lower()
-    if any(word in lower for word in _SAMPLE_WORDS):
+    if any(word in lower for word in _SAMPLE_WORDS) or ("<" in lower and _SLOT.search(lower)):
         return True
     if len(set(lower)) < min(6, max(3, len(lower) // 3)):
         return True
@@ -152,3 +154,17 @@ def classes(value: str) -> int:
         + any(c.isdigit() for c in value)
         + any(not c.isalnum() for c in value)
     )
+
+
+def is_header_value(scheme: str, value: str) -> bool:
+    """Whether `value` is what an authorization header of that scheme brings."""
+    if is_sample(value) or (WORDS.fullmatch(value) and not is_random(value)):
+        return False
+    if scheme.startswith("basic"):
+        try:
+            plain = base64.b64decode(value, validate=True).decode("utf-8")
+        except ValueError:
+            return False
+        _, colon, password = plain.partition(":")
+        return bool(colon) and plain.isprintable() and not is_weak(password)
+    return any(c.isdigit() for c in value) and entropy(value) >= 3.2 and not is_path(value)

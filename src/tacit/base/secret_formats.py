@@ -1,7 +1,8 @@
-"""The formats of secrets: one row for each format of a provider, and private key blocks.
+"""The formats of secrets: one row for each format of a provider, private key blocks, and the forms
+of headers, addresses and command lines that bring a password.
 
-Owns the tables only; searching a text is `secrets.py`'s. What has no format of its own, and is
-known by the words beside it, is `passwords.py`'s.
+Owns the tables only; searching a text is `secrets.py`'s. What is known by the words beside it alone
+is `passwords.py`'s.
 Every row keeps two rules, so that the search stays linear and redaction stable: a pattern begins
 with its literal anchor (nothing is tried elsewhere), and every quantifier has a bound.
 """
@@ -51,6 +52,11 @@ def _inside(rule: str, anchors: str, pattern: str, about: str = "") -> Format:
 
 _CLOUDS = (
     _token("aws-access-key", "AKIA ASIA ABIA ACCA", r"A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16}"),
+    _inside(
+        "aws-secret-key",
+        "ecret_access_key ECRET_ACCESS_KEY",
+        r"(?i:ecret_access_key)[^A-Za-z0-9/+\n]{1,8}(?P<s>[A-Za-z0-9/+]{40})(?![/+=])",
+    ),
     _token("aws-bedrock-key", "ABSK", r"ABSK[A-Za-z0-9+/]{100,300}={0,2}"),
     _token("google-api-key", "AIza", rf"AIza{_WORD}{{35}}"),
     _token("google-oauth-token", "ya29.", r"ya29\.[A-Za-z0-9_.-]{30,600}"),
@@ -59,6 +65,12 @@ _CLOUDS = (
     _inside("azure-storage-key", "AccountKey=", r"AccountKey=(?P<s>[A-Za-z0-9+/]{86}==)"),
     _inside("azure-bus-key", "AccessKey=", r"AccessKey=(?P<s>[A-Za-z0-9+/]{43}=)"),
     _inside("azure-sas", "sig=", r"(?<=[?&;])sig=(?P<s>[A-Za-z0-9%/+]{40,100}(?:=|%3[dD]))"),
+    _inside(
+        "url-key",
+        "code= auth= sig=",
+        r"(?<=[?&])(?:code|auth|sig)=(?=[^\s&]{0,60}[0-9])(?=[^\s&]{0,60}[A-Z])(?=[^\s&]{0,60}[a-z])"
+        r"(?P<s>[A-Za-z0-9_%/+~.-]{32,600}={0,2})",
+    ),
     _inside("azure-client-secret", "8Q~", r"(?<=[A-Za-z0-9_~.-]{3})8Q~[A-Za-z0-9_~.-]{31,34}"),
     _token("digitalocean-token", "doo_v1_ dop_v1_ dor_v1_", rf"do[opr]_v1_{_HEX}{{64}}"),
     _token("alibaba-key", "LTAI", rf"LTAI{_ALNUM}{{16,20}}"),
@@ -270,7 +282,34 @@ _SERVICES = (
     _inside("maxmind-key", "_mmk", rf"(?<={_ALNUM}{{6}}_{_ALNUM}{{29}})_mmk"),
 )
 
-FORMATS: tuple[Format, ...] = (*_CLOUDS, *_MODELS, *_FORGES, *_SERVICES)
+# Hashes of passwords as password files and directories keep them: most can be guessed fast.
+# Of bcrypt, which cannot, one is taken out behind `name:` alone.
+_CRYPT = "[A-Za-z0-9./]"
+_STORED = (
+    _token(
+        "password-hash",
+        "$2a$ $2b$ $2y$",
+        rf"(?:(?<=\w:)|(?<=\w:\$))\$2[aby]\${{1,2}}[0-9]{{2}}\${{1,2}}{_CRYPT}{{53}}",
+    ),
+    _token(
+        "password-hash",
+        "$1$ $5$ $6$ $y$ $apr1$",
+        rf"\$(?:[156y]|apr1)\${{1,2}}(?:(?:rounds=[0-9]{{4,9}}|j{_CRYPT}{{2,4}})\${{1,2}})?"
+        rf"{_CRYPT}{{2,32}}\${{1,2}}{_CRYPT}{{22,86}}",
+    ),
+    _token("password-hash", "$P$ $H$", rf"\$[PH]\${_CRYPT}{{31}}"),
+    _token("password-hash", "{SSHA {SHA", r"\{S?SHA(?:256|384|512)?\}[A-Za-z0-9+/]{26,120}={0,2}"),
+    # The keys of a WordPress site: any signs, spaces too.
+    _inside(
+        "site-key",
+        "AUTH_ LOGGED_IN_ NONCE_",
+        r"(?:AUTH|LOGGED_IN|NONCE)_(?:KEY|SALT)[\"']?[ \t]{0,4}[,=:][ \t]{0,20}(?P<mark>[\"'])"
+        r"(?=[^\n]{0,60}[0-9])(?P<s>(?:(?!(?P=mark))[^\n]){40,128})(?=(?P=mark))",
+        "auth_key auth_salt",
+    ),
+)
+
+FORMATS: tuple[Format, ...] = (*_CLOUDS, *_MODELS, *_FORGES, *_SERVICES, *_STORED)
 
 MIN_FORMAT = 20
 """No format is shorter than this, and none holds a space: shorter words need no look."""
@@ -283,3 +322,156 @@ ENCODED_BLOCK = late_pattern(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{80,20000}={0,2}")
 
 # A secret access key of AWS has no mark of its own: it counts beside an access key id.
 AWS_SECRET = late_pattern(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+
+
+# What has no provider: headers, cookies and addresses that bring a name and a password.
+
+# `Authorization: Bearer …` and its kin, wherever they stand.
+HEADER = late_pattern(
+    r"(?i:bearer|basic|token|apikey|digest)[ \t]{1,4}"
+    r"(?P<s>[A-Za-z0-9_.~+/=-]{16,4096}+)(?=[\s\"'`,;)\]}|<\\]|\Z)"
+)
+HEADER_WORDS = ("bearer ", "basic ")
+AUTHORIZATION = late_pattern(
+    r"(?i:authorization)[\"'\]]{0,2}[ \t]{0,4}[:=,][ \t]{0,4}[\"'`]?"
+    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9-]{2,20})[ \t]{1,4})?"
+    r"(?P<s>[A-Za-z0-9_.~+/=:-]{16,4096}+)(?=[\s\"'`,;)\]}|<\\]|\Z)"
+)
+# `auth=("name", "password")`, `SetBasicAuth("name", "password")`.
+GIVEN_PAIR = late_pattern(
+    r"(?i:auth)\w{0,10}[ =]{0,3}\([ \t]{0,4}[\"'][^\"'\n]{1,64}[\"'][ \t]{0,4},[ \t]{0,4}"
+    r"[\"'](?P<s>[^\s\"']{6,128})[\"']"
+)
+# What docker and npm keep: name and password in base64.
+ENCODED_PAIR = late_pattern(
+    r"_?auth\"?[ \t]{0,4}[:=][ \t]{0,4}\"?(?P<s>[A-Za-z0-9+/]{12,2000}+={0,2})(?=[\s\",}]|\Z)"
+)
+COOKIES = late_pattern(
+    r"(?i:cookie)[\"'\]]{0,2}(?:[ \t]{0,4}[:=]|(?=[ \t]{1,4}[\"']))[ \t]{0,4}[\"'`]?"
+    r"(?P<jar>[^\n\"'`\x00]{8,4096})"
+)
+COOKIE = late_pattern(r"(?P<name>[A-Za-z0-9_.\[\]-]{1,64})=(?P<s>[^\s;,\"'`\x00]{12,4096})")
+# The password in scheme://user:password@host.
+IN_URL = late_pattern(
+    r"://(?P<user>[^\s:/@\"'`<>\x00]{0,128}):(?P<s>[^\s/\"'`<>\x00]{4,256})@(?P<host>[A-Za-z0-9.\[-]{1,100})"
+)
+
+
+# An argument of a command: in quotes or up to the next space.
+_ARGUMENT = r"[\"']?(?P<s>[^\s\"'`<>|;&\x00]{6,128}+)(?=[\s\"'`|;&)]|\Z)"
+_LINE = r"(?=[ \t])[^\n|;&\x00]{0,200}"
+_NAME = r"[\"']?[\w.@-]{1,64}[\"']?"
+# By option: the programs with which it brings a password. With others -p is a port, or parents.
+# These expressions are compiled when they are first needed; `re` remembers them.
+COMMAND_OPTIONS = (
+    (
+        " -p",
+        (
+            r"(?:mysql(?:dump|admin|import|check|show|pump)?|mariadb(?:-[a-z]{1,10})?"
+            rf"|7z[ar]?|unrar|rar|mongo[a-z]{{0,10}})(?:{_LINE})?\Z"
+            r"|sshpass(?:[ \t]{1,4}-v){0,3}\Z"
+        ),
+        rf" -p{_ARGUMENT}",
+    ),
+    (
+        " -p",
+        (
+            r"(?:(?:docker|podman|nerdctl|buildah|oras|crane|skopeo|registry|az|acr|oc|cf)"
+            rf"[ \t]{{1,4}}login|mongo[a-z]{{0,10}}|cqlsh|twine|rabbitmqadmin|psexec"
+            rf"|crackmapexec|netexec|nxc|evil-winrm){_LINE}\Z"
+            r"|sshpass(?:[ \t]{1,4}-v){0,3}\Z|(?:login|mongo[a-z]{0,10})\Z"
+        ),
+        rf" -p(?:[ \t]{{1,4}}|=){_ARGUMENT}",
+    ),
+    (
+        " -P",
+        rf"(?:sqlcmd|bcp|tsql|zip|unzip|ipmitool|ssh-keygen|mosquitto_[a-z]{{3,4}}){_LINE}\Z|zip\Z",
+        rf" -P[ \t]{{0,4}}{_ARGUMENT}",
+    ),
+    (" -N", rf"ssh-keygen(?:{_LINE})?\Z", rf" -N[ \t]{{1,4}}{_ARGUMENT}"),
+    (" -a", rf"redis-cli(?:{_LINE})?\Z", rf" -a[ \t]{{1,4}}{_ARGUMENT}"),
+    (" -a", rf"(?:https?|xhs?)(?:{_LINE})?\Z", rf" -a[ \t]{{1,4}}{_NAME}:{_ARGUMENT}"),
+    (" -w", rf"ldap[a-z]{{3,10}}{_LINE}\Z", rf" -w[ \t]{{1,4}}{_ARGUMENT}"),
+    (" -k", rf"openssl[ \t]{{1,4}}enc{_LINE}\Z", rf" -k[ \t]{{1,4}}{_ARGUMENT}"),
+    (" -K", rf"openssl[ \t]{{1,4}}enc{_LINE}\Z", r" -K[ \t]{1,4}(?P<s>[0-9A-Fa-f]{16,64})(?!\w)"),
+    (" -hmac", rf"openssl[ \t]{{1,4}}dgst(?:{_LINE})?\Z", rf" -hmac[ \t]{{1,4}}{_ARGUMENT}"),
+    (" -U", rf"(?:smb|rpc)[a-z]{{3,6}}{_LINE}\Z", rf" -U[ \t]{{0,4}}[^\s%]{{1,64}}%{_ARGUMENT}"),
+    (" -u", rf"lftp(?:{_LINE})?\Z", rf" -u[ \t]{{1,4}}[\"']?[^\s,\"']{{1,64}},{_ARGUMENT}"),
+    (" /p:", rf"xfreerdp{_LINE}\Z", rf" /p:{_ARGUMENT}"),
+    (
+        " -b",
+        rf"curl(?:{_LINE})?\Z",
+        r" -b[ \t]{0,4}[\"']?[A-Za-z0-9_.-]{1,64}=(?P<s>[A-Za-z0-9%_.-]{16,512})",
+    ),
+    (" --body", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --body[ \t=]{_ARGUMENT}"),
+    (" --value", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --value[ \t=]{_ARGUMENT}"),
+)
+
+# `curl -u user:password`, in one word or two.
+CURL_USER = late_pattern(
+    r"(?:-u|-U|--user|--proxy-user)[ =]?[\"']?(?P<user>\w[A-Za-z0-9_.@%+\\-]{0,63}):"
+    r"(?P<s>[^\s\"'`<>\x00]{6,128})(?=[\s\"'`]|\Z)"
+)
+# Commands and statements that bring a password at a place of its own.
+COMMANDS = {
+    "htpasswd": rf"htpasswd[ \t]-\w{{0,5}}b\w{{0,5}}[ \t]\S{{1,200}}[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "rabbitmqctl": rf"rabbitmqctl[ \t](?:add_user|change_password)[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "net user": rf"(?i:net user)[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    **dict.fromkeys(
+        ("sqlplus", "oracle:"),
+        r"(?:sqlplus|oracle:(?:thin|oci8?):)[ \t]?(?:-[a-zA-Z][ \t]){0,3}[\"']?\w{1,64}/"
+        r"(?P<s>[^\s\"'/]{6,64})@[\w/(]",
+    ),
+    "auth": rf"(?<=[0-9\]]> )(?i:auth)[ \t](?:[\w-]{{1,40}}[ \t])?{_ARGUMENT}",
+    # The prompt that a script waits for, and what it sends then.
+    "assword": (
+        r"assword[^\n\"'{}]{0,20}[\"'}]\)?[\s;]{0,20}(?:\{\s{0,20})?[\w.]{0,20}?send(?:line)?"
+        r"[ \t(]{1,4}(?:--[ \t])?[\"'](?P<s>[^\s\"'\\]{6,128})(?=\\[rn]|[\"'])"
+    ),
+    "jwt": (
+        r"(?i:jwt)\w{0,20}[\"']?[ \t]{0,4}(?:[:=][ \t]{0,4}\{|:\n|\])[^{}]{0,200}?[\"'\s]"
+        r"(?i:\w{0,12}key)[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?(?P<s>[^\s\"'`<>()\[\]{},;]{16,512}+)"
+        r"(?=[\s\"',}]|\Z)"
+    ),
+    "master.key": r"master\.key[\"'`:]{0,2}[ \t]{0,4}\n(?P<s>[0-9a-f]{32})(?!\w)",
+    "wpa_passphrase": rf"wpa_passphrase[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "creds": rf"creds[ =][\"']?[\w.@-]{{1,64}}:{_ARGUMENT}",
+    "http-basic.": rf"http-basic\.[\w-]{{1,40}}[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "vault login": rf"vault login[ \t]{_ARGUMENT}",
+    "securestring": r"(?i:securestring)[ \t](?:-String[ \t])?[\"'](?P<s>[^\"'\n]{6,128})[\"']",
+    "encrypt_string": rf"encrypt_string[ \t]{{1,4}}{_ARGUMENT}",
+    "/user:": rf"/user:[\w.@\\-]{{1,64}}[ \t]{_ARGUMENT}",
+    "secret-string": rf"secret-string[ =]{_ARGUMENT}",
+    "mc alias set": rf"mc alias set(?:[ \t]\S{{1,200}}){{3}}[ \t]{_ARGUMENT}",
+    "cryptsetup": rf"cryptsetup[ \t][^\n|;&<]{{0,120}}<<<[ \t]{{0,4}}{_ARGUMENT}",
+    "identified ": (
+        r"(?i:identified (?:with \S{1,40} )?by)(?:[ \t](?i:password|values))?[ \t]{1,4}"
+        r"[\"'`](?P<s>[^\s\"'`]{6,128})[\"'`]"
+    ),
+    "requirepass": rf"requirepass[ \t]{{1,4}}{_ARGUMENT}",
+    "masterauth": rf"masterauth[ \t]{{1,4}}{_ARGUMENT}",
+    "rediscli_auth": rf"REDISCLI_AUTH={_ARGUMENT}",
+    "psk": rf"psk\"?[ \t]{{0,4}}[=:][ \t]{{0,4}}(?=\S{{0,128}}[A-Z]){_ARGUMENT}",
+}
+# What is piped into a program that asks for a password.
+READERS = (
+    "sudo ", "chpasswd", "password-stdin", "passwd -", "passphrase-fd", "kinit", "cryptsetup",
+    "secret set", "secret put", "secret create", "with-token", "load-key", "pass insert",
+)  # fmt: skip
+_READS = (
+    r"(?:sudo (?:-[a-zA-Z]{1,8} ){0,3}-[a-zA-Z]{0,4}S|passwd -(?:-stdin|[a-z]{0,3}[si](?!\w))"
+    rf"|{'|'.join(word for word in READERS if word not in ('sudo ', 'passwd -'))})"
+)
+PIPED = late_pattern(
+    r"(?:echo|printf|yes)[ \t](?:-[ne]{1,2}[ \t]|[\"']%s(?:\\n)?[\"'][ \t]){0,2}"
+    r"[\"']?(?:[\w.-]{1,64}:)?"
+    r"(?P<s>[^\s\"'`<>|;&\x00]{6,128})[\"']?[ \t]{0,4}\|[^\n|;&]{0,80}?"
+    rf"{_READS}"
+)
+FED = late_pattern(rf"{_READS}[^\n|;&<]{{0,80}}<<<[ \t]{{0,4}}{_ARGUMENT}")
+# ~/.pgpass: host, port, database, user, password.
+PGPASS = late_pattern(
+    r"^[\w.*-]{1,100}:(?:[0-9]{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:"
+    r"(?P<s>[^\s:\"'`]{6,128})[ \t]{0,20}$",
+    re.M,
+)

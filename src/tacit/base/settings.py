@@ -153,10 +153,24 @@ def read_project_file(path: str) -> ProjectFile:
     )
 
 
+# What a program that is named without a file is told by, in the project.
+_TOLD_BY = {
+    **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun", "bunx"), ("package.json", ".npmrc")),
+    **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "pipenv"), ("pyproject.toml", "Pipfile")),
+    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
+    "just": ("justfile", ".justfile"), "task": ("Taskfile.yml",), "deno": ("deno.json",),
+    "mise": ("mise.toml", ".mise.toml"), "cargo": ("Cargo.toml",), "go": ("go.mod",),
+    "docker": ("compose.yaml", "compose.yml", "docker-compose.yml", "Dockerfile"),
+}  # fmt: skip
+
+
 def files_of(server: McpServer, path: str) -> list[str]:
     """The files of the project with the settings file `path` that a server is started with."""
     project = os.path.realpath(os.path.dirname(os.path.dirname(path)))
-    words = (server.command, *server.args, *server.env.values())
+    words = [server.command, *server.args, *server.env.values()]
+    words += [file for word in words for file in _TOLD_BY.get(os.path.basename(word), ())]
+    modules = [word.replace(".", os.sep) for word in server.args]  # python -m tools.server
+    words += [f"{m}{end}" for m in modules for end in (".py", "/__init__.py", "/__main__.py")]
     named = (os.path.join(project, part) for word in words for part in (word, *word.split("=")))
     real = (os.path.realpath(file) for file in named if "\0" not in file)
     inside = (file for file in real if paths.is_inside(file, project) and os.path.isfile(file))

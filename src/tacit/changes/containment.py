@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 
 from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE, OPEN_FOLDER, write_all
+from tacit.base.paths import folders, is_inside, make_private
 from tacit.base.patterns import late_pattern
 from tacit.changes.change import SKILL_FILE, Contents, File, Refusal, Unfit
 from tacit.changes.place import Place
@@ -29,6 +30,10 @@ MAX_PATH_DEPTH = 8
 MAX_NAME_BYTES = 200
 _RESERVED = late_pattern(r"(?i)^(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$")
 _UNSAFE = frozenset('<>:"|?*\\/')
+_LOOKS_LIKE = str.maketrans(
+    "аеорсухіјѕһԁԛԝӏгοανρτυικχ",  # Cyrillic, then Greek
+    "aeopcyxijshdqwlroavptuikx",
+)
 _MIXING = ("LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE")
 
 
@@ -46,8 +51,8 @@ def check_path(path: str) -> Refusal | None:
     for part in parts:
         if found := check_name(part, path):
             return found
-    if parts[-1].casefold() == SKILL_FILE.casefold() and path != SKILL_FILE:
-        nested = len(parts) > 1
+    nested = len(parts) > 1
+    if any(part.casefold() == SKILL_FILE.casefold() for part in parts) and path != SKILL_FILE:
         return _refuse(
             "nested-skill" if nested else "skill-file",
             path,
@@ -111,6 +116,11 @@ def _mixes_scripts(part: str) -> bool:
     return len(scripts.intersection(_MIXING)) > 1
 
 
+def latin_reading(name: str) -> str:
+    """What `name` reads as where its letters of another alphabet look like Latin ones."""
+    return name.translate(_LOOKS_LIKE)
+
+
 def _refuse(rule: str, path: str, wrong: str, hint: str) -> Refusal:
     return Refusal("containment", rule, f"the path {path!r} {wrong}", hint)
 
@@ -168,6 +178,16 @@ class Folder:
         found = self.status(name)
         return (found.st_dev, found.st_ino) if found else None
 
+    @property
+    def openness(self) -> int:
+        """The permissions that others than the owner may have on what is made in here: no more
+        than on the folder itself, so that what lies in Tacit's own folders is the user's alone."""
+        return os.fstat(self.fd).st_mode & 0o077
+
+    def make(self, name: str) -> None:
+        """Make a folder `name` in this one. Raises FileExistsError."""
+        os.mkdir(name, 0o700 | self.openness, dir_fd=self.fd)
+
     def open(self, name: str, *, make: bool = False) -> "Folder":
         """The folder `name` in this one. Raises `Escape`, or FileNotFoundError."""
         if name in ("", ".", "..") or "/" in name or "\0" in name:
@@ -175,7 +195,7 @@ class Folder:
         path = os.path.join(self.path, name)
         if make:
             try:
-                os.mkdir(name, 0o777, dir_fd=self.fd)
+                self.make(name)
             except FileExistsError:
                 pass
         try:
@@ -267,6 +287,8 @@ def open_root(place: Place, *, make: bool = False) -> Iterator[Folder]:
             root = above.descend(parts, make=make)
     else:
         if make:
+            if is_inside(real, os.path.realpath(folders().data)):
+                make_private(real)
             os.makedirs(real, exist_ok=True)
         root = Folder.at(real)
     with root:

@@ -29,6 +29,7 @@ from tacit.changes.change import (
     executable_paths,
     is_change_id,
 )
+from tacit.changes.containment import latin_reading
 from tacit.changes.effect import Effect
 from tacit.changes.git_store import tree_id
 from tacit.changes.inbox import Proposal
@@ -380,12 +381,12 @@ def _background_rules(effect: Effect, neighbours: Neighbours) -> Refusal | None:
     if actor not in BACKGROUND or after is None:
         return None
     if effect.before is None:
-        taken = neighbours.find(name)
+        taken = neighbours.find(name) or neighbours.find(latin_reading(name))
         if taken is not None:
             return Refusal(
                 "policy",
                 "exists",
-                f"there is already a {effect.rules.noun} '{name}', in {taken.root}",
+                f"there is already a {effect.rules.noun} '{taken.name}', in {taken.root}",
                 f"edit '{taken.name}' instead" if taken.origin == "learned" else "leave it",
                 (taken.name,),
             )

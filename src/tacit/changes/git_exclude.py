@@ -6,7 +6,7 @@ commits, and no file that it tracks.
 
 import os
 
-from tacit.base.atomic_files import locked, write_atomic
+from tacit.base.atomic_files import locked, open_plain, write_atomic
 from tacit.base.errors import TacitError
 from tacit.base.git_program import run_git
 from tacit.base.paths import is_inside
@@ -97,7 +97,7 @@ def _repository(place: Place) -> tuple[str, str] | None:
             "rev-parse", "--git-path", "info/exclude", "--show-toplevel", "--git-common-dir",
             cwd=start,
         )  # fmt: skip
-    except TacitError:  # no git, so no status to be hidden from
+    except TacitError:  # no git that answers, so no status to be hidden from
         return None
     lines = os.fsdecode(found.stdout).split("\n")
     if found.returncode != 0 or len(lines) < 3:
@@ -123,7 +123,7 @@ def _unescape(text: str) -> str:
 
 def _read(file: str) -> list[str]:
     try:
-        with open(file, encoding="utf-8", errors="surrogateescape") as stream:
+        with open(file, encoding="utf-8", errors="surrogateescape", opener=open_plain) as stream:
             return stream.read().removesuffix("\n").split("\n")
     except FileNotFoundError:
         return []

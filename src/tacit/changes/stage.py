@@ -24,7 +24,7 @@ def open_hidden(root: Folder, name: str) -> Folder:
     folder = root.open(name, make=True)
     if folder.status(".gitignore") is None:
         try:
-            folder.write_new(".gitignore", b"*\n", 0o644, durable=False)
+            folder.write_new(".gitignore", b"*\n", 0o644 & (0o600 | folder.openness), durable=False)
         except FileExistsError:
             pass
     return folder
@@ -44,7 +44,7 @@ def stage(
     `source` is the folder that they change, and `contents` what was read there: files that are
     the same are linked from it, and what no version is kept of comes along.
     """
-    os.mkdir(name, 0o777, dir_fd=folder.fd)
+    folder.make(name)
     with folder.open(name) as top:
         writer = _Writer(top, source, contents)
         try:
@@ -103,7 +103,7 @@ class _Writer:
 
     def _mode(self, parent: str, name: str, file: File) -> int:
         """The permissions that the file had, else the usual ones; a program may be run."""
-        mode = 0o666 & ~_umask()
+        mode = 0o600 | (0o066 & ~_umask() & self._top.openness)
         if self._source is not None and f"{parent}/{name}".lstrip("/") in self._contents.files:
             with self._source.descend(parent.split("/") if parent else []) as source:
                 found = source.status(name)

@@ -10,7 +10,7 @@ since is looked at, and nothing twice (`looked_at`), and what was never decided 
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -150,6 +150,15 @@ class Ledger:
         database.migrate(connection, "learn", LEDGER_STEPS)
 
     # Results of reviews.
+
+    def forget_sessions(self, sessions: Collection[str]) -> None:
+        """Keep that sessions were looked at, and drop the words for what came of it."""
+        with database.transaction(self._connection):
+            for table in ("reviews", "decisions"):
+                self._connection.executemany(
+                    f"UPDATE {table} SET reason = 'forgotten' WHERE session = ?",  # noqa: S608
+                    [(name,) for name in sessions],
+                )
 
     def record(
         self,

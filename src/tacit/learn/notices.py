@@ -163,6 +163,11 @@ def pending(face: Face, *, now: datetime | None = None) -> list[Notice]:
     return _done(lambda c: _pending(c, face, now or datetime.now(UTC)), [])
 
 
+def strike(change: str) -> None:
+    """Drop the notices of a change that is forgotten: they name what it would have made."""
+    _done(lambda c: c.execute("DELETE FROM notices WHERE change = ?", (change,)), None)
+
+
 def refresh() -> None:
     """Take what is answered by now out of the lines that wait."""
     if any(prompt_line.peek(paths.folders().data, name) for name in _LINES):

@@ -14,19 +14,20 @@ from tacit.skills.skill import Problem, problem
 if TYPE_CHECKING:  # its import takes as long as a start of Python
     import yaml
 
-_FENCE = re.compile(r"^---[ \t]*$", re.M)
 # Possessive, so that a long line without a colon is looked at once.
 _KEY = re.compile(r"^([^\s#:'\"\[\]{},&*!|>%@`-][^:\n]*+):(?=[ \t]|$)", re.M)
 _BLOCK = re.compile(r"^[|>][+-]?[1-9]?[+-]?[ \t]*$")
 
-# Of a head as most are written: a key or an item of a list, and a value on the same line.
-_PLAIN_LINE = re.compile(
-    r"""( *)(?:(-) +|([A-Za-z_][\w.-]{0,99}):(?: +|$))"""
-    r"""(?:"([^"\\]*)"|'([^']*)'|([^\s\-?:,\[\]{}#&*!|>'"%@`].*?))? *""",
-    re.A,
+# Of a head as most are written: a key or an item of a list, and a value on the same line; or a key
+# and, from the next line on, a block of text.
+_PLAIN_LINES = re.compile(
+    r"""^(?:( *)(?:(-) +|([A-Za-z_][\w.-]{0,99}):(?: +|$))"""
+    r"""("[^"\\\n]*"|'[^'\n]*'|[^\s\-?:,\[\]{}#&*!|>'"%@`].*)? *"""
+    r"""|([A-Za-z_][\w.-]{0,99}): +\|(-?) *\n(( +)[^ \n].*(?:\n\8 *[^ \n].*)*))$""",
+    re.A | re.M,
 )
 _NOT_PLAIN = re.compile("[\0-\x09\x0b-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-_OTHER_FORMS = ("\n\n", ": |", ": >")
+_QUOTES = ("'", '"')
 
 MAX_HEAD = 64 * 1024
 MAX_NODES = 20_000
@@ -67,15 +68,24 @@ def split(text: str) -> Split:
     if first_end < 0:
         problems.append(problem("unclosed-frontmatter", line))
         return Split("", line + 1, "", line, problems)
-    closing = _FENCE.search(text, first_end + 1)
-    if closing is None:
+    at, end = _closing_fence(text, first_end)
+    if at < 0:
         problems.append(problem("unclosed-frontmatter", line))
         return _without_closing(text, first_end + 1, line + 1, problems)
-    head = text[first_end + 1 : max(closing.start() - 1, first_end + 1)]
-    body = text[closing.end() + 1 :]
-    ends = closing.end() == len(text)
-    body_line = text.count("\n", 0, closing.end()) + (1 if ends else 2)
-    return Split(head, line + 1, body, body_line, problems)
+    head = text[first_end + 1 : max(at, first_end + 1)]
+    body_line = text.count("\n", 0, end) + (1 if end == len(text) else 2)
+    return Split(head, line + 1, text[end + 1 :], body_line, problems)
+
+
+def _closing_fence(text: str, at: int) -> tuple[int, int]:
+    """From the end of the line before it to its own end: the next line of nothing but `---`."""
+    while (at := text.find("\n---", at)) >= 0:
+        end = text.find("\n", at + 4)
+        end = end if end >= 0 else len(text)
+        if not text[at + 4 : end].strip(" \t"):
+            return at, end
+        at = end
+    return -1, -1
 
 
 def _without_closing(text: str, start: int, line: int, problems: list[Problem]) -> Split:
@@ -144,41 +154,60 @@ def _plain_values(text: str) -> dict[str, Any] | None:
     """The values of a head of the usual form, as YAML has them; None where it has another.
 
     Single lines of keys, none twice, with a list or a mapping of single lines below a key without a
-    value. It takes half of the time, and YAML, whose import takes as long as a start of Python, is
-    not needed. Whatever has a meaning of its own in YAML is left to that.
+    value, or with a block of text. It takes half of the time, and YAML, whose import takes as long
+    as a start of Python, is not needed. Whatever has a meaning of its own in YAML is left to that.
     """
-    if len(text) > MAX_NODES or any(sign in text for sign in _OTHER_FORMS):
-        return None
-    if _NOT_PLAIN.search(text):
+    lines = _plain_lines(text)
+    if lines is None:
         return None
     values: dict[str, Any] = {}
     below, form = "", (0, False)  # the key without a value, and how what stands below it is written
-    for line in text.split("\n"):
-        match = _PLAIN_LINE.fullmatch(line)
-        if match is None:
-            return None
-        space, item, key, double, single, plain = match.groups()
-        if plain and (": " in plain or " #" in plain or plain[-1] == ":"):
-            return None
-        value = plain or double or single or ""
+    for space, item, key, value, is_empty in lines:
         if key and not space:
             if key in values:
                 return None
-            below = key if double is None and single is None and not plain else ""
+            below = key if is_empty else ""
             values[key] = value
             continue
-        if not below or (item and not match[match.lastindex or 0]):
+        if not below or (item and not value):
             return None
         if values[below] == "":
-            form = (len(space), item is None)
+            form = (len(space), not item)
             values[below] = [] if item else {}
-        if form != (len(space), item is None):
+        if form != (len(space), not item):
             return None
         if item:
             values[below].append(value)
         else:
             values[below][key] = value
     return values
+
+
+def _plain_lines(text: str) -> list[tuple[str, str, str, str, bool]] | None:
+    """The space before each item or key, the item's sign, the key, the value, whether none stands
+    there; None where a line has another form."""
+    if len(text) > MAX_NODES or _NOT_PLAIN.search(text):
+        return None
+    found = _PLAIN_LINES.findall(text)
+    blocks = [part[6].count("\n") + 1 for part in found if part[6]]
+    if len(found) + sum(blocks) != text.count("\n") + 1:
+        return None
+    lines = []
+    for part in found:
+        space, item, key, value, title, chomped, block, indent = part
+        is_empty = not value and not title
+        if title:
+            key, value = title, block[len(indent) :].replace("\n" + indent, "\n")
+            # A block at the end of the text has no end of a line to keep.
+            value += "" if chomped or part is found[-1] else "\n"
+        elif value[:1] in _QUOTES:
+            value = value[1:-1]
+        elif value:
+            value = value.rstrip(" ")
+            if ": " in value or " #" in value or value[-1] == ":":
+                return None
+        lines.append((space, item, key, value, is_empty))
+    return lines
 
 
 def yaml_loader() -> Any:

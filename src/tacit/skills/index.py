@@ -10,10 +10,9 @@ rows. A file that changed less than two seconds before we looked is read again t
 
 import marshal
 import os
-import sys
 import time
 from binascii import crc32
-from bisect import bisect_left, bisect_right
+from itertools import chain
 
 from tacit.base.marshal_cache import TAG, Stamp, read_cache, stamp, write_cache
 
@@ -25,6 +24,7 @@ FOLDER, FILE, NAME, DESCRIPTION, SOURCE, FLAGS, PATHS, REAL = range(8)
 VERSION, WORST, STAMP, DIGEST = range(8, 12)
 _PACKED = (SOURCE, VERSION, DIGEST)
 _BITS = (1 << 64) - 1
+_AT_ONCE = 500
 # Bits of FLAGS.
 NO_MODEL, NO_USER = 1, 2
 
@@ -71,9 +71,15 @@ class Columns:
     @classmethod
     def of(cls, rows: "list[Row]") -> "Columns":
         """The columns of `rows`."""
-        # A number that takes more bits, or is negative, is not equal to what is kept of it: that
-        # file is then read again each time.
-        numbers = [number & _BITS for row in rows for number in row[STAMP]]
+        from array import array
+
+        numbers = [number for row in rows for number in row[STAMP]]
+        try:
+            stamps = array("Q", numbers)
+        except OverflowError:
+            # A number that takes more bits, or is negative, is not equal to what is kept of it:
+            # that file is then read again each time.
+            stamps = array("Q", [number & _BITS for number in numbers])
         content = (
             [f"{row[FOLDER]}/{row[FILE]}" for row in rows],
             [row[NAME] for row in rows],
@@ -82,7 +88,7 @@ class Columns:
             {number: row[REAL] for number, row in enumerate(rows) if row[REAL]},
             {number: row[FLAGS] for number, row in enumerate(rows) if row[FLAGS]},
             {number: row[PATHS] for number, row in enumerate(rows) if row[PATHS]},
-            b"".join([number.to_bytes(8, sys.byteorder) for number in numbers]),
+            stamps.tobytes(),
             marshal.dumps([[row[field] for row in rows] for field in _PACKED]),
         )
         return cls(content)
@@ -98,7 +104,7 @@ class Columns:
         reals = [self.links.get(number, "") for number in numbers]
         flags = [self.flags.get(number, 0) for number in numbers]
         paths = [self.paths.get(number, ()) for number in numbers]
-        stamps = zip(*self.stamp_columns(), strict=True)
+        stamps = [stamped[1:] for stamped in self.stamped_files()]
         sources, versions, digests = self.others()
         columns = (
             folders, files, self.names, self.descriptions, sources, flags, paths, reals, versions,
@@ -129,10 +135,18 @@ class Columns:
             self._others = marshal.loads(self.packed)  # noqa: S302
         return self._others
 
-    def stamp_columns(self) -> list[list[int]]:
-        """Times of modification and change, sizes, inodes."""
+    def stamped_files(self) -> "Iterable[tuple[Any, ...]]":
+        """Each file with its times of modification and change, its size and its inode.
+
+        Some rows at once: new memory for the numbers of all takes as long as comparing them.
+        """
         numbers = memoryview(self.stamps).cast("Q")
-        return [numbers[field::4].tolist() for field in range(4)]
+        starts = range(0, len(self.files), _AT_ONCE)
+        parts = [(n, numbers[4 * n : 4 * (n + _AT_ONCE)]) for n in starts]
+        return chain.from_iterable(
+            zip(self.files[n : n + _AT_ONCE], *(part[f::4].tolist() for f in range(4)), strict=True)
+            for n, part in parts
+        )
 
 
 class Snapshot:
@@ -243,6 +257,8 @@ def _same_categories(known: Snapshot) -> bool:
 
 def _rows_called(columns: Columns, called: tuple[str, ...]) -> list[int]:
     """The numbers of the rows of these names, or whose path has one in it."""
+    from bisect import bisect_left, bisect_right  # a list does not need it
+
     found = {number for name in called for number, f in enumerate(columns.files) if name in f}
     for name in called:
         found.update(range(bisect_left(columns.names, name), bisect_right(columns.names, name)))
@@ -260,7 +276,7 @@ def _stale_rows(known: Snapshot, chosen: list[int] | None = None) -> list[int] |
         return None
     columns = known.columns
     rows: Iterable[tuple[Any, ...]] = (
-        zip(columns.files, *columns.stamp_columns(), strict=True)
+        columns.stamped_files()
         if chosen is None
         else ((columns.files[number], *columns.stamp(number)) for number in chosen)
     )

@@ -9,7 +9,6 @@ so a loop ends and a second way to the same skill is noticed.
 import gc
 import os
 import re
-from stat import S_ISLNK
 
 from tacit.base import marshal_cache
 from tacit.base.display import one_line
@@ -17,7 +16,7 @@ from tacit.base.paths import is_inside
 from tacit.skills import index
 from tacit.skills.index import Snapshot
 from tacit.skills.skill import Skill, problem
-from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill, read_skill_bytes, skill_digest
+from tacit.skills.skill_file import SKILL_FILE_NAMES, parse_skill, read_with_status, skill_digest
 
 MAX_DEPTH = 4
 # A link can lead to a disk full of folders; a library behind one has fewer categories than this.
@@ -183,14 +182,17 @@ def read_row(root: str, folder: str, file: str, real: str, started_ns: int) -> "
     stamp = (0, 0, 0, 0)
     digest = ""
     try:
-        status = os.lstat(path)
-        if S_ISLNK(status.st_mode):  # what counts is where it is read from
-            real = os.path.dirname(os.path.realpath(path))
-            status = os.stat(path)
+        try:
+            data, status = read_with_status(path, os.O_NOFOLLOW)
+        except OSError:
+            if os.path.islink(path):  # what counts is where it is read from
+                real = os.path.dirname(os.path.realpath(path))
+            # What cannot be read has a stamp too, and is tried again when that has changed.
+            stamp = marshal_cache.trusted_stamp(os.stat(path), started_ns)
+            data, status = read_with_status(path)
         stamp = marshal_cache.trusted_stamp(status, started_ns)
-        data, size = read_skill_bytes(path)
         digest = skill_digest(data)
-        skill = parse_skill(data, name, file=file, size=size)
+        skill = parse_skill(data, name, file=file, size=status.st_size, only_grades=True)
     except OSError as error:
         why = error.strerror or type(error).__name__
         skill = Skill(name=name, description="", problems=(problem("unreadable", 1, why=why),))

@@ -298,6 +298,9 @@ class SearchIndex:
             self._marks[snapshot.root] = mark if inside == mark[0] else (inside, 0, 0)
         self._packed = marshal.dumps(manifest)
         if os.path.isdir(self.folder):
+            for entry in os.scandir(self.folder):
+                if entry.stat().st_mode & 0o077:  # tantivy goes by the umask
+                    os.chmod(entry.path, 0o600)
             self._files = _checksums(self.folder, self._files)
             write_cache(self._manifest_file, _HEAD, (self._marks, self._files, self._packed))
 

@@ -57,20 +57,27 @@ def read_skill(folder: str | os.PathLike[str]) -> Skill:
 
 
 def read_skill_bytes(path: str) -> tuple[bytes, int]:
-    """The first bytes of the regular file at `path`, and its whole size.
+    """The first bytes of the regular file at `path`, and its whole size."""
+    data, status = read_with_status(path)
+    return data, status.st_size
 
-    Pipes and devices are refused, without waiting for them: a folder may hold anything.
+
+def read_with_status(path: str, flags: int = 0) -> tuple[bytes, os.stat_result]:
+    """The first bytes of the regular file at `path`, and its status from before they were read.
+
+    Pipes and devices are refused, without waiting for them: a folder may hold anything. `flags`:
+    more to open it with.
     """
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | flags)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
-        parts, left = [], min(status.st_size, MAX_SKILL_READ) + 1
-        while left > 0 and (part := os.read(descriptor, left)):
-            parts.append(part)
-            left -= len(part)
-        return b"".join(parts)[:MAX_SKILL_READ], status.st_size
+        most = min(status.st_size, MAX_SKILL_READ)
+        data = os.read(descriptor, most + 1)
+        while len(data) < most and (part := os.read(descriptor, most + 1 - len(data))):
+            data += part
+        return data[:MAX_SKILL_READ], status
     finally:
         os.close(descriptor)
 
@@ -95,8 +102,12 @@ def parse_skill(
     folder: "Path | None" = None,
     file: str = "SKILL.md",
     size: int = 0,
+    only_grades: bool = False,
 ) -> Skill:
-    """The skill that `data` holds. `folder_name` stands in for a missing name."""
+    """The skill that `data` holds. `folder_name` stands in for a missing name.
+
+    `only_grades`: of the problems that its fields have, no more than the kind and the severity.
+    """
     text, problems = decode(data, size)
     parts = frontmatter.split(text)
     problems.extend(parts.problems)
@@ -104,7 +115,7 @@ def parse_skill(
     if parts.head is not None:
         values, found = frontmatter.parse(parts.head, parts.head_line)
         problems.extend(found)
-    fields = _Fields(values, parts, problems)
+    fields = _Fields(values, parts, problems, only_grades)
     name = fields.name(folder_name, file)
     metadata = fields.mapping("metadata")
     description = fields.description()
@@ -165,24 +176,42 @@ def _line_of(before: str) -> int:
     return before.count("\n") + before.count("\r") - before.count("\r\n") + 1
 
 
+def _line_in(head: str, key: str) -> int:
+    """The line of `head`, from 0, on which `key` stands; -1 where it stands nowhere."""
+    if head.startswith(f"{key}:"):
+        return 0
+    found = re.search(rf"^{key}[^\S\n]*:", head, re.M)
+    return head.count("\n", 0, found.start()) if found else -1
+
+
 class _Fields:
     """The values of a head, each understood in its own way; complaints go to the key's line."""
 
     def __init__(
-        self, values: dict[str, Any], parts: frontmatter.Split, problems: list[Problem]
+        self,
+        values: dict[str, Any],
+        parts: frontmatter.Split,
+        problems: list[Problem],
+        only_grades: bool,
     ) -> None:
         self._values = values
         self._head = parts.head
         self._line = parts.head_line
         self._problems = problems
+        self._only_grades = only_grades
 
     def _complain(
-        self, code: str, key: str, severity: Severity | None = None, /, **fill: Any
+        self, code: str, key: str, severity: Severity | None = None, /, near: str = "", **fill: Any
     ) -> None:
-        head = self._head or ""
-        found = re.search(rf"^{key}[^\S\n]*:", head, re.M)
-        at = head.count("\n", 0, found.start()) if found else -1
-        self._problems.append(problem(code, max(self._line + at, 1), severity=severity, **fill))
+        """`near`: what a better name is made of."""
+        if self._only_grades:
+            grade = severity or skill.PROBLEM_RULES[code].severity
+            self._problems.append(Problem(0, code, grade, "", ""))
+            return
+        if near:
+            fill["name"] = skill.suggest_name(near)
+        line = max(self._line + _line_in(self._head or "", key), 1)
+        self._problems.append(problem(code, line, severity=severity, **fill))
 
     def name(self, folder_name: str, file: str) -> str:
         value = self._values.get("name")
@@ -192,13 +221,11 @@ class _Fields:
             name = folder_name
             if self._head is not None:
                 code = "bad-name" if "name" in self._values else "no-name"
-                self._complain(code, "name", name=skill.suggest_name(folder_name))
+                self._complain(code, "name", near=folder_name or "-")
         if len(name) > skill.MAX_NAME:
-            near, most = skill.suggest_name(name), skill.MAX_NAME
-            self._complain("long-name", "name", n=len(name), most=most, name=near)
+            self._complain("long-name", "name", near=name, n=len(name), most=skill.MAX_NAME)
         if wrong := skill.name_faults(name):
-            near = skill.suggest_name(name)
-            self._complain("name-form", "name", is_=name, wrong=" and ".join(wrong), name=near)
+            self._complain("name-form", "name", near=name, is_=name, wrong=" and ".join(wrong))
         if folder_name and skill.normal_name(folder_name) != name:
             self._complain("name-differs", "name", name=name, folder=folder_name)
         if file != "SKILL.md":
@@ -219,6 +246,8 @@ class _Fields:
 
     def text(self, key: str, most: int = 0) -> str:
         value = self._values.get(key, "")
+        if value == "":  # as most are
+            return ""
         if isinstance(value, dict | list):
             self._complain("not-text", key, key=key)
         text = _string(value).strip()
@@ -236,17 +265,23 @@ class _Fields:
 
     def strings(self, key: str) -> tuple[str, ...]:
         value = self._values.get(key, "")
+        if value == "":
+            return ()
         # `*.{ts,tsx}` is one pattern.
         parts = value if isinstance(value, list) else _split(_string(value), ",", "{}")
         return tuple(text for part in parts if (text := _string(part).strip()))
 
     def tools(self, key: str) -> tuple[str, ...]:
         value = self._values.get(key, "")
+        if value == "":
+            return ()
         # `Bash(git add:*)` is one tool: cut short it would allow more than was written.
         return tuple(tool for tool in _split(_string(value), "," + _SPACES, "()") if tool)
 
     def flag(self, key: str, *, default: bool) -> bool:
-        value = _string(self._values.get(key, "")).strip().lower()
+        if key not in self._values:
+            return default
+        value = _string(self._values[key]).strip().lower()
         if value in _TRUE:
             return True
         if value in _FALSE:
@@ -283,7 +318,7 @@ def _string(value: Any) -> str:
 
 def _check_body(body: str, line: int, problems: list[Problem]) -> None:
     lines = body.count("\n") + 1
-    if not body.strip():
+    if not body or body.isspace():
         problems.append(problem("no-body", line))
     elif lines > MAX_BODY_LINES:
         problems.append(problem("long-body", line, n=lines, most=MAX_BODY_LINES))

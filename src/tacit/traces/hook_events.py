@@ -21,6 +21,7 @@ import msgspec
 
 from tacit import hook
 from tacit.base import paths
+from tacit.base.atomic_files import open_private
 from tacit.base.paths import make_private
 from tacit.traces.host import Host
 
@@ -345,7 +346,7 @@ def _record_heard(host: str, when: float) -> None:
         make_private(_heard_folder())
         known = os.stat(mark).st_mtime if os.path.exists(mark) else 0.0
         if when > known:
-            with open(mark, "a", encoding="ascii") as file:
+            with open(mark, "a", encoding="ascii", opener=open_private) as file:
                 if not known:
                     file.write(f"{when:.6f}")
             os.utime(mark, (when, when))

@@ -364,21 +364,14 @@ class SessionRows:
         struck = [(row, turn, counts) for row, turn, counts in turns if counts]
         if not struck:
             return False
-        # Overwritten, not only let go of.
-        (before,) = self._connection.execute("PRAGMA secure_delete").fetchone()
-        self._connection.execute("PRAGMA secure_delete = ON")
         for row, turn, counts in struck:
             self.drop_turns(session, row["number"], row["number"])
             self._insert(session, turn, sum_counts(msgspec.json.decode(row["redacted"]), counts))
-        self._connection.execute(f"PRAGMA secure_delete = {int(before)}")
         return True
 
     def merge_text(self) -> None:
         """Leave in the full text no word that was taken out of it."""
-        (before,) = self._connection.execute("PRAGMA secure_delete").fetchone()
-        self._connection.execute("PRAGMA secure_delete = ON")
         self._connection.execute("INSERT INTO turns_text (turns_text) VALUES ('optimize')")
-        self._connection.execute(f"PRAGMA secure_delete = {int(before)}")
         self._connection.execute("UPDATE sessions SET rules = -rules WHERE rules < 0")
 
     def outdated(self) -> int | None:

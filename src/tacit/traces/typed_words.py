@@ -173,9 +173,9 @@ _REFERENCE = late_pattern(r"(?<!\S)@\S*:\d+(?:-\d+)?")
 _LINKED = late_pattern(r"\[(@?[^\]\n]+)\]\(file:[^)\n]*\)\s*")
 """A file that the user named, as a host writes it."""
 _BREAK = late_pattern(
-    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|(?<=\?)(?:\s+|(?=[\u3040-\u9fff]))|\n+|;\s+"
+    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])"
+    r"|(?<=\?)\s+(?![^(\n]*\))|(?<=\?)(?=[\u3040-\u9fff])|\n+|;\s+"
 )
-
 _LOWER_BREAK = late_pattern(r"(?<=[a-z]{3}[.!?])(?<!etc\.)\s+(?=[a-z]{2})")
 _LONG = 240
 

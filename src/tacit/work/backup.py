@@ -317,18 +317,24 @@ def _extract(file: str, folder: str) -> None:
             if member.issym():
                 links.append((path, member.linkname))
             elif member.isdir():
-                os.makedirs(path, mode=0o700, exist_ok=True)
+                _make_below(folder, path)
             elif member.isfile() and (stream := tar.extractfile(member)) is not None:
-                os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+                _make_below(folder, os.path.dirname(path))
                 with open(path, "wb") as target:
                     shutil.copyfileobj(stream, target)
-                os.chmod(path, member.mode & 0o777)
+                os.chmod(path, member.mode & 0o700)
     for path, target_path in links:
         above = os.path.dirname(path)
         if os.path.lexists(above) and os.path.realpath(above) != above:
             raise Damaged(f"{file} holds a path through a link: {path}", "take another one")
-        os.makedirs(above, mode=0o700, exist_ok=True)
+        _make_below(folder, above)
         os.symlink(target_path, path)
+
+
+def _make_below(folder: str, path: str) -> None:
+    """Make all that is missing on the way from `folder` to `path`, for this user alone."""
+    for above in reversed(paths.upwards(path, folder)):
+        os.makedirs(above, mode=0o700, exist_ok=True)
 
 
 def _put_in_place(contents: Contents, folder: str) -> list[str]:
@@ -336,7 +342,7 @@ def _put_in_place(contents: Contents, folder: str) -> list[str]:
     stamp = time.strftime("%Y%m%d-%H%M%S")
     aside = []
     data = os.path.join(folder, "data")
-    os.makedirs(os.path.join(data, "history"), exist_ok=True)
+    _make_below(folder, os.path.join(data, "history"))
     moves = [(os.path.join(folder, "config"), own.config)]
     for number, saved in enumerate(contents.places):
         place = saved.place()

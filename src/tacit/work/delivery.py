@@ -23,6 +23,7 @@ import msgspec
 from tacit.base.atomic_files import write_atomic
 from tacit.base.display import fit, one_line
 from tacit.base.errors import TacitError, Usage
+from tacit.base.paths import is_inside
 from tacit.base.secrets import redact
 from tacit.learn.notices import Notice, announce
 from tacit.work import schedule_runs
@@ -97,6 +98,8 @@ def check_destinations(
             path = file_path(target, "name", only_in, only_in.made)
             if not os.path.realpath(path).startswith(root):
                 raise Usage(f"{place} is outside the project", "name a file in the project")
+            if _is_obeyed(os.path.realpath(path), only_in.project):
+                raise Usage(f"{place} is obeyed by other programs", "name another file")
         if kind == "webhook":
             check_webhook(target, hosts)
     return found
@@ -147,9 +150,24 @@ def file_path(target: str, name: str, binding: Binding, due: datetime) -> str:
     return os.path.join(binding.project, os.path.expanduser(path))
 
 
+def _is_obeyed(real: str, project: str) -> bool:
+    """Whether git, agents or editors go by the file, so that no agent decides what stands in it."""
+    from tacit.agent.off_limits import CommandRules, is_guarded, is_obeyed_path
+
+    rules = CommandRules(os.path.realpath(project), "")
+    return is_guarded(real, rules) or is_obeyed_path(real, rules)
+
+
 def _file(target: str, schedule: Schedule, row: ScheduleRun) -> None:
     path = file_path(target, schedule.name, schedule.binding, row.due)
-    write_atomic(path, row.output.encode() + b"\n", mode=0o644)
+    project = os.path.realpath(schedule.binding.project)
+    meant = os.path.join(project, os.path.relpath(path, schedule.binding.project))
+    real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    # The run may have put a link in the place of a folder since the file was named.
+    astray = not is_inside(real, project) or _is_obeyed(real, project)
+    if is_inside(meant, project) and real != meant and astray:
+        raise Failed(f"{path} leads to {real} by a link; name that file if it is meant")
+    write_atomic(path, row.output.encode() + b"\n", mode=0o666)
 
 
 def _command(command: str, schedule: Schedule, row: ScheduleRun) -> None:

@@ -266,7 +266,9 @@ def _folders_for(kind: str, place: HostFolders, user: str, entry: Entry) -> list
         return [shown_folder(checkout) for checkout in paths.checkouts(above)]
     others = paths.checkouts(above)[1:]
     every = [above, *others] if place.linked else others
-    return [os.path.join(checkout, place.project[0]) for checkout in every]
+    found = ((checkout, os.path.join(checkout, place.project[0])) for checkout in every)
+    # A clone may carry a link that would put its skills among the user's own.
+    return [f for top, f in found if paths.is_inside(os.path.realpath(f), os.path.realpath(top))]
 
 
 def _was_made_here(entry: Entry) -> bool:

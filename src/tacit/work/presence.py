@@ -19,7 +19,7 @@ import msgspec
 
 from tacit import hook
 from tacit.base import paths
-from tacit.base.atomic_files import write_atomic
+from tacit.base.atomic_files import open_private, write_atomic
 from tacit.base.display import shorten
 from tacit.base.errors import BadConfig, TacitError
 from tacit.base.paths import make_private
@@ -41,8 +41,8 @@ def log(text: str) -> None:
         make_private(os.path.dirname(path))
         if os.path.exists(path) and os.path.getsize(path) > _MOST:
             os.replace(path, path + ".old")
-        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(line)
+        with open(path, "ab", opener=open_private) as file:
+            file.write(line.encode("utf-8", "backslashreplace"))
     except OSError:
         return
 

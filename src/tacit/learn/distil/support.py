@@ -274,17 +274,36 @@ class Lessons:
         return [msgspec.convert(row, SupportRow) for row in found]
 
     def forget_sessions(self, sessions: Collection[str]) -> None:
-        """Drop all that was kept of sessions: their tasks, their words, and the lessons that only
-        they showed and that stand in no skill."""
+        """Drop all that was kept of sessions: their tasks, their words, the lessons that only they
+        showed and that stand in no skill, and what earlier runs said, which quotes them."""
         with self.writing():
             for name in sessions:
                 self._do("DELETE FROM lesson_support WHERE session = ?", (name,))
                 self._do("DELETE FROM distil_tasks WHERE session = ?", (name,))
-                self._do("DELETE FROM distil_sessions WHERE id = ?", (name,))
+                if self._do("DELETE FROM distil_sessions WHERE id = ?", (name,)).rowcount:
+                    self._do("UPDATE distil_runs SET result = x'7b7d' WHERE state = 'done'")
+            self._drop_unsupported()
+
+    def forget_change(self, change: str) -> None:
+        """What was proposed by `change` stands nowhere: its lessons are open again, or go."""
+        with self.writing():
             self._do(
-                "DELETE FROM lessons WHERE state = 'open'"
-                " AND NOT EXISTS (SELECT 1 FROM lesson_support WHERE lesson = lessons.id)"
+                "UPDATE lessons SET state = 'open', line = '', skill = '', root = '', change = ''"
+                " WHERE change = ?",
+                (change,),
             )
+            self._drop_unsupported()
+
+    def _drop_unsupported(self) -> None:
+        self._do(
+            "DELETE FROM lessons WHERE state != 'written'"
+            " AND NOT EXISTS (SELECT 1 FROM lesson_support"
+            " WHERE lesson IN (lessons.id, lessons.joined))"
+        )
+        self._do(
+            "DELETE FROM lesson_conflicts WHERE one NOT IN (SELECT id FROM lessons)"
+            " OR other NOT IN (SELECT id FROM lessons)"
+        )
 
     # Contradictions.
 

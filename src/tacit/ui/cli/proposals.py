@@ -219,7 +219,12 @@ def reject_command(proposal: str, reason: str, forget: bool, undo: bool, as_json
         if not gate.inbox.reopen(found):
             raise Usage(f"{found.id} was not turned down", "see: tacit inbox --all")
     elif forget:
+        from tacit.learn.distil.support import open_lessons
+
         gate.inbox.remove(found.id)
+        notices.strike(found.id)
+        with open_lessons() as lessons:
+            lessons.forget_change(found.id)
     elif found.state != "waiting":
         raise Usage(f"{found.id} was {found.state} already", "see: tacit inbox --all")
     else:

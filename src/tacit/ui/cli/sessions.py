@@ -527,8 +527,10 @@ def forget_command(what: str | None, before: str | None, yes: bool, as_json: boo
     quoted = _proposals_quoting(gone)
     if gone:
         from tacit.learn.distil.support import Lessons
+        from tacit.learn.ledger import Ledger
 
         Lessons(store.connection).forget_sessions(gone)
+        Ledger(store.connection).forget_sessions(gone)
     if as_json:
         return output.write_json({**msgspec.structs.asdict(done), "quoted_in": quoted})
     freed = f", {done.freed:,} bytes freed" if done.freed > 0 else ""
