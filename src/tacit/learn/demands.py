@@ -21,7 +21,7 @@ from tacit.learn.rates import FEWEST, CountedRun
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
 from tacit.traces.standing_orders import asks_abroad
-from tacit.traces.typed_words import WIDE, WIDE_WORDS, content_words, subject_words, telling_words
+from tacit.traces.typed_words import WIDE, content_words, subject_words
 from tacit.traces.wishes import NOT, Wish, is_lasting
 
 
@@ -159,7 +159,7 @@ def _phrases(text: str) -> frozenset[tuple[str, str]]:
     if len(words) > _BRIEF or WIDE.search(text):
         return frozenset()
     telling = [
-        len(w) >= _TELLING and w not in _WORK | _TASKS and not _NAMES_NOTHING.search(w)
+        len(w) >= _TELLING and w not in _WORK | _TASKS and not NAMES_NOTHING.search(w)
         for w in words
     ]
     return frozenset(
@@ -173,19 +173,7 @@ def _content(text: str) -> frozenset[str]:
     return frozenset(subject_words(text))
 
 
-_NAMES_NOTHING = re.compile(r"[/.]|^(?:claude|code|codex|agents?)$", re.IGNORECASE)
-
-
-def naming_words(text: str) -> list[str]:
-    """The words of `text` that a name can be made of, in order."""
-    if not WIDE.search(text):
-        return re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", " ".join(telling_words(text)))
-    words = {word[0][:12]: bool(word["other"]) for word in WIDE_WORDS.finditer(text)}
-    told = {word: other for word, other in words.items() if not _NAMES_NOTHING.search(word)}
-    plain = [word for word, other in told.items() if other]
-    return plain if len(plain) > 1 else list(told)
-
-
+NAMES_NOTHING = re.compile(r"[/.]|^(?:claude|code|codex|agents?)$", re.IGNORECASE)
 _UNWANTED = re.compile(
     rf"\b(?:{NOT}\s+(?:use|run|call)|not|instead\s+of|rather\s+than)\s+(?:the\s+)?[`'\"]?([\w.+-]+)"
     r"|([\w.+-]*[A-Za-z])[^A-Za-z。]*使わないで|不要(?:再)?用\s*([\w.+-]+)",

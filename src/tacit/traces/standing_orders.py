@@ -87,9 +87,7 @@ _UNSAID = late_pattern(
     r"|\bi\s+(?:really\s+)?liked?\s+how\b|不用记|不必记|別に覚え|기억\s*안",
     re.IGNORECASE,
 )
-_CONDITION = late_pattern(
-    r"\W*(?:wh?er?n|when(?:ever)?|if|for|before|after|in|每次|如果|当)\b", re.I
-)
+_CONDITION = late_pattern(r"\W*(?:wh\w{0,2}n|whenever|if|for|before|after|in|每次|如果|当)\b", re.I)
 _POINTING = late_pattern(
     r"\W*(?:it|this|that|these|those|they|here|das|ça|cela|esto|isso|questo|это)\b|\W*[这這此]|\W*これ",
     re.IGNORECASE,
