@@ -1,6 +1,7 @@
 """What counting finds in sessions, what it leaves alone, and that its drafts are sound."""
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from skills_ref.validator import validate
 from tacit.base import trust
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
-from tacit.learn.counted_session import count_session
+from tacit.learn.counted_session import count_session, one_project_each
 from tacit.learn.demands import (
     Finding,
     RefusalFinding,
@@ -65,6 +66,86 @@ def test_a_failure_that_another_form_mended() -> None:
     assert (trouble.failed, trouble.runs, len(trouble.sessions)) == (2, 4, 2)
     assert trouble.instead == (("deploy.sh prod --eu", 2),)
     assert count_findings(sessions(DEPLOYED, number=1)) == []
+
+
+GONE = "zsh: command not found: pytest"
+NO_TEMP = (
+    "sh: can't create temp file for here document: operation not permitted\n"
+    "Aborting commit due to empty commit message."
+)
+NO_KEY = "Traceback:\n  raise NotSet\nValueError: KEY is required to be set"
+
+
+@pytest.mark.parametrize(
+    ("fails", "error", "works", "told"),
+    [
+        ("pytest", GONE, "uv run pytest", "uv run pytest"),
+        ("uv run pytest", NO_KEY, "source .env && uv run pytest", "source .env && uv run pytest"),
+        ("KEY=1 run-all", "KEY: unknown option", "run-all", "run-all"),
+        ("git commit -m \"$(cat <<'EOF'\nfix: a\nEOF\n)\"", NO_TEMP,
+         "git commit -m 'fix: a'", "git commit -m <message>"),
+        ("gh pr create --label docs --fill", "could not add label: 'docs' not found",
+         "gh pr create --fill", "gh pr create --fill"),
+        ("go vet ./...", "go: cannot find main module", "cd /p/app/src && go vet ./...",
+         "cd src && go vet ./..."),
+    ],
+)  # fmt: skip
+def test_one_manner_of_calling_it_fails_and_another_works(
+    fails: str, error: str, works: str, told: str
+) -> None:
+    """Behind a runner or without it, with something set before, in a folder, with an option or
+    without: how often the one failed, by the line that says why, and how often the other worked."""
+    bad, good = ran(fails, f"Exit code 1\n{error}", failed=True), ran(works, "done")
+    turns = [["Go.", bad, ran("echo looked"), good, good, ran("cd /p/app", "")]]
+    found = count_findings([*sessions(*turns), *sessions(["Go.", good, good], number=5)[2:]])
+    shown = [f for f in found if isinstance(f, TroubleFinding | ChecksFinding)]
+    (trouble,) = [t for f in shown for t in f.troubles]
+    assert (trouble.failed, trouble.runs, len(trouble.sessions)) == (2, 2, 2)
+    assert trouble.other == (told, 10, 10)
+    assert "Aborting" not in trouble.error
+    assert "raise" not in trouble.error
+    assert "worked 10 of 10 times" in draft(shown[0]).text
+
+
+def test_one_failure_of_a_moment_is_no_manner() -> None:
+    """An option tried once that there is not tells nothing; but one session is enough where the
+    user said in refusing it what is missing."""
+    tried = ran("gh run watch 7 --job 3", "unknown flag: --job", failed=True)
+    often = sessions(["Go.", ran("gh run watch 7", "ok"), ran("gh run watch 8", "ok")], number=4)
+    assert not of_kind(count_findings([made(["Go.", tried], project="/p/app"), *often]),
+                       TroubleFinding)  # fmt: skip
+    said = ["Go.", refused("python manage.py check", "use uv run"),
+            ran("uv run python manage.py check", "no issues")]  # fmt: skip
+    (found,) = of_kind(count_findings([made(said, project="/p/app")]), TroubleFinding)
+    assert "was refused in 1 session: the user said “use uv run”." in draft(found).text
+    assert found.troubles[0].other == ("uv run python manage.py check", 1, 1)
+
+
+@pytest.mark.parametrize(
+    "around", ["git commit --no-verify -m x", "SKIP=lint git commit -m x", "HUSKY=0 git commit"]
+)
+def test_a_way_around_is_no_manner(around: str) -> None:
+    """What skips a guard works, and is not told."""
+    bad = ran("git commit -m x", "lint: command not found", failed=True)
+    found = count_findings(sessions(["Go.", bad, bad, ran(around, "[main abc1234] x")], number=4))
+    assert around.split(maxsplit=1)[0] not in "".join(
+        draft(f).text for f in of_kind(found, TroubleFinding) if f.troubles[0].other
+    )
+
+
+def test_checks_are_told_with_their_folder_and_whole() -> None:
+    """Where in the project they are run, by `cd` before or where the shell was left; a form that
+    stands for the whole rather than one that was narrowed down."""
+    narrow = [ran(f"go test ./internal/sem -run Test{n}", "ok  a/b 0.1s") for n in range(3)]
+    lint = ran("golangci-lint run ./...", "src/a.go:1:1: bad (errcheck)\n1 issues:", failed=True)
+    turn = ["Go.", ran("cd /p/app/src && go test ./...", "ok  a/b 0.1s"), *narrow, lint]
+    (checks,) = of_kind(count_findings(sessions(turn, number=3)), ChecksFinding)
+    assert [(rate.form, rate.folder) for rate in checks.rates] == [
+        ("golangci-lint run ./...", "src"), ("go test ./...", "src"),
+    ]  # fmt: skip
+    text = draft(checks).text
+    assert "`go test ./...` in `src/`" in text
+    assert "How to check" not in text  # the line was of one package
 
 
 def test_folders_of_the_moment_are_left_out() -> None:
@@ -824,6 +905,49 @@ def test_the_repository_that_a_session_names_is_its_project(tmp_path: Path) -> N
     assert not of_kind(count_findings(others), RequestFinding)
 
 
+def test_a_folder_that_got_another_name_is_one_project() -> None:
+    """Where it lay beside the new one until that began, and the same files were changed in both;
+    another folder with the same files is another project. What a folder was a checkout of is one
+    repository, under whatever name it moved to."""
+    files = [edited(f"/p/acme-{{}}/lib/part{n}.py").arguments["file_path"] for n in range(4)]
+
+    def work(name: str, day: int, session: str, repository: str = "") -> Trace:
+        calls = [edited(path.format(name)) for path in files]
+        one = made(["Go.", *calls, ran("make check", "ok")], session=session,
+                   project=f"/p/acme-{name}")  # fmt: skip
+        at = datetime(2026, 3, day, tzinfo=UTC)
+        head = msgspec.structs.replace(one.head, started=at, ended=at, repository=repository)
+        return Trace(head, one.turns)
+
+    renamed = [work("old", 1, "a"), work("new", 2, "b")]
+    assert {s.project for s in one_project_each([*map(count_session, renamed)])} == {"/p/acme-new"}
+    at_once = [work("old", 1, "a"), work("new", 2, "b"), work("old", 3, "c")]
+    assert len({s.project for s in one_project_each([*map(count_session, at_once)])}) == 2
+    moved = [work("x", 1, "a", "h/o/x"), work("x", 2, "b", "h/o/y"), work("y", 1, "c", "h/o/y")]
+    assert len({s.project for s in one_project_each([*map(count_session, moved)])}) == 1
+
+
+def test_a_task_of_the_project_is_a_check_though_few_run_it() -> None:
+    """Nobody knows it from elsewhere; what a few sessions ran of everybody's checks is left out."""
+    often = sessions(["Go.", ran("go test ./...", "ok"), ran("gofmt -l .", "")], number=12)
+    few = [made(["Go.", ran("mise run verify", "ok"), ran("go vet ./...", "")], session=f"f{n}",
+                project="/p/app") for n in range(2)]  # fmt: skip
+    (checks,) = of_kind(count_findings([*often, *few]), ChecksFinding)
+    assert [rate.purpose for rate in checks.rates] == ["gofmt", "go test", "mise run verify"]
+
+
+def test_a_program_that_is_missing_on_one_machine() -> None:
+    """It is missing there, whatever others have; and it is told how it can be run."""
+    there = sessions(["Go.", ran("hk install --all", "done")], number=9)
+    gone = ran("hk install --all", "zsh: command not found: hk", failed=True)
+    by = ran("mise x hk -- hk install --all", "done")
+    here = [made(["Go.", gone, by], session=f"g{n}", project="/p/app") for n in range(3)]
+    found = of_kind(count_findings([*there, *here]), TroubleFinding)
+    text = "".join(draft(one).text for one in found)
+    assert "`hk` failed 3 of 6 times in 3 sessions" in text
+    assert "`mise x hk -- hk install --all`" in text
+
+
 def test_what_is_built_counts_where_it_is_said_again() -> None:
     """Once it is a task, and no remark either; in two sessions it is a wish."""
     said = "The side panel should always be hidden on small phones."
@@ -842,6 +966,33 @@ def test_plans_that_are_always_read_first_are_waited_for() -> None:
     (found,) = of_kind(count_findings(own), RequestFinding)
     assert "before changing files in app: in 3 of 3 sessions" in draft(found).text
     assert not of_kind(count_findings(own[:2]), RequestFinding)
+
+
+def test_an_answer_at_the_forge_ends_a_procedure() -> None:
+    """A query that changes something is no looking: it is what the steps lead to. Scripts that lie
+    on one machine, and what only looks, are no steps."""
+    answer = (
+        "gh api graphql -f query='mutation($id:ID!,$body:String!) { addDiscussionComment(input:"
+        " {discussionId: $id, body: $body}) { comment { url } } }' -f id=D_%d -f body='Fixed.'"
+    )
+    asked = "gh api graphql -f query='query { repository { discussion(number:%d) { id } } }'"
+    found = count_findings(
+        made(["Fix it, and reply.", ran(asked % n, "{}"), ran("git switch -c fix/x", ""),
+              ran("python3 /Users/me/.tools/look.py", "seen"), ran("git ls-remote o x", "a"),
+              edited(), ran("git push -u origin fix/x", ""),
+              ran("gh pr create --fill", "https://github.com/o/r/pull/1"),
+              ran(answer % n, "{}")], session=f"s{n}", project="/p/app")
+        for n in range(2)
+    )  # fmt: skip
+    (procedure,) = [
+        one for one in of_kind(found, ProcedureFinding) if "DiscussionComment" in one.goal
+    ]
+    assert [step.key for step in procedure.steps] == [
+        "git switch", "git push", "gh pr create", "gh api addDiscussionComment",
+    ]  # fmt: skip
+    made_draft = draft(procedure)
+    assert made_draft.name == "app-discussion-reply"
+    assert "mutation { addDiscussionComment … }" in made_draft.text
 
 
 def test_steps_that_are_checks_make_no_procedure() -> None:

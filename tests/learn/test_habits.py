@@ -307,6 +307,8 @@ def test_a_program_that_is_nowhere_there_is_told() -> None:
     assert "timeout is not installed" in draft(found).text
     there = session(5, ["go", ran("timeout 9 app serve")])
     assert not [f for f in count_findings([*traces, there]) if isinstance(f, TroubleFinding)]
+    built = session(6, ["go", ran("target/debug/timeout 9 app serve")])
+    assert not [f for f in count_findings([*traces, built]) if isinstance(f, TroubleFinding)]
 
 
 def test_type_errors_are_rules_too() -> None:

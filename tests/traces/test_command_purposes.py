@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tacit.traces.command_purposes import (
     abstracted,
     joined_commands,
+    manner,
     plain_form,
     purpose,
     purposes,
@@ -149,3 +150,21 @@ def test_what_differs_each_time_is_a_variable(command: str, right: str) -> None:
     """Messages, branches, versions and ids; files as seen from the project."""
     (found,) = joined_commands(command)
     assert plain_form(found.words, "/p/app") == right
+
+
+def test_the_manner_of_a_call() -> None:
+    """What is set before it, what runs it, where it lies, its options; nothing of its values."""
+
+    def how(line: str) -> tuple[str, ...]:
+        parts = joined_commands(line)
+        return manner(parts, len(parts) - 1, "/p")
+
+    assert how("source /p/.env && A=1 uv run --with x pytest -q") == (
+        "source .env", "A=", "uv run", "-q",
+    )  # fmt: skip
+    assert how("export KEY=secret; mise x node -- npm test") == ("export KEY=", "mise exec")
+    assert how("timeout 9 .venv/bin/pytest --maxfail 1") == (".venv/bin/", "--maxfail")
+    assert how("python -m pytest") == ("python -m", "-m", "-m pytest")
+    assert how("gh pr create --label docs --title 'a b'") == ("--label", "--label docs", "--title")
+    assert "<<" in how('git commit -m "$(cat <<EOF\nx\nEOF\n)"')
+    assert plain_form(("API_TOKEN=abc", "DEBUG=1", "x")) == "API_TOKEN=<value> DEBUG=1 x"

@@ -17,7 +17,8 @@ from tacit.testing import HOST_CHECKS, Expected, HostCase
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
 from tacit.traces.hosts.tacit import SessionWriter
-from tacit.traces.outcomes import Outcome, trace_outcome
+from tacit.traces.outcomes import Outcome
+from tacit.traces.task_outcomes import trace_outcome
 from tacit.traces.trace import Told, Trace, Usage
 
 MESSAGES = [

@@ -14,7 +14,9 @@ from tacit.traces import host_folders, host_registry
 from tacit.traces.assembler import Reading, read_trace
 from tacit.traces.host import Source
 from tacit.traces.hosts import codex as codex_module
+from tacit.traces.outcomes import call_outcome
 from tacit.traces.store import Store
+from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import REFUSED, Told, Trace
 from tacit.work import intake
 
@@ -203,6 +205,71 @@ def test_codex_prompt_told_by_both_events_counts_once(tmp_path: Path) -> None:
     )
     answer = codex("response_item", type="message", role="assistant", content=[{"text": "ok"}])
     assert read("codex", tmp_path, *both, answer, *both).prompts == ("go", "go")
+
+
+def scripted(call: str, script: str, *printed: str) -> list[dict[str, Any]]:
+    """A call of Codex's `exec`, and what it gave."""
+    texts = [{"type": "input_text", "text": text} for text in printed]
+    head = {"type": "input_text", "text": "Script completed\nWall time 0.1 seconds\nOutput:\n"}
+    return [
+        codex("response_item", type="custom_tool_call", call_id=call, name="exec", input=script),
+        codex("response_item", type="custom_tool_call_output", call_id=call,
+              output=[head, *texts]),
+    ]  # fmt: skip
+
+
+def test_codex_commands_within_scripts(tmp_path: Path) -> None:
+    """A script's commands are commands; an exit code that it prints counts, and one that it does
+    not print is not known."""
+    ended = '{"exit_code":%d,"output":"done"}'
+    trace = read(
+        "codex",
+        tmp_path,
+        codex("event_msg", type="user_message", message="go"),
+        *scripted("1", 'const r = await tools.exec_command({cmd:"ls \\"a b\\"",workdir:"/p/src"});'
+                       " text(r.output)", "a"),
+        *scripted("2", "const w = '/p'; const r = await tools.exec_command({\"cmd\": `cat ${w}/x`,"
+                       " workdir: w}); text(JSON.stringify(r))", ended % 2),
+        *scripted("3", 'for (const r of await Promise.all([tools.exec_command({cmd:"one"}),'
+                       ' tools.exec_command({cmd:"two"})])) text(JSON.stringify(r))',
+                  ended % 0, ended % 0),
+        *scripted("4", 'const p = "*** Begin Patch\\n*** Update File: a.py\\n*** End Patch";'
+                       " text(await tools.apply_patch(p))", "{}"),
+        *scripted("5", "text(ALL_TOOLS.length)", "7"),
+    )  # fmt: skip
+    assert [command_of(call) for call in trace.calls[:3]] == [
+        'ls "a b"', "cat /p/x", "one && two",
+    ]  # fmt: skip
+    assert [call.kind for call in trace.calls] == ["shell", "shell", "shell", "edit", "other"]
+    assert [call.failed for call in trace.calls[:3]] == [False, True, False]
+    assert trace.calls[0].arguments["workdir"] == "/p/src"
+    assert trace.calls[0].result == "Script completed\na"
+    assert trace.calls[2].result == "done\ndone"
+    assert "*** Update File: a.py" in trace.calls[3].arguments["input"]
+
+
+def test_codex_command_that_goes_on(tmp_path: Path) -> None:
+    """Its end, which a later call sees, is the command's own."""
+    running = "Chunk ID: 1\nProcess running with session ID 7\nOutput:\ncompiling\n"
+    ended = "Chunk ID: 2\nProcess exited with code 3\nOutput:\n1 failed\n"
+    trace = read(
+        "codex",
+        tmp_path,
+        codex("event_msg", type="user_message", message="go"),
+        codex("response_item", type="function_call", call_id="1", name="exec_command",
+              arguments='{"cmd": "cargo test"}'),
+        codex("response_item", type="function_call_output", call_id="1", output=running),
+        *(record for at in "23" for record in (
+            codex("response_item", type="function_call", call_id=at, name="write_stdin",
+                  arguments='{"session_id": 7, "chars": ""}'),
+            codex("response_item", type="function_call_output", call_id=at,
+                  output=running if at == "2" else ended),
+        )),
+    )  # fmt: skip
+    assert trace.calls[0].failed
+    assert trace.calls[0].result == "1 failed\n"
+    assert call_outcome(trace.calls[0]).state == "failed"
+    assert trace.calls[1].result.startswith("Process running with session ID 7\n")
 
 
 def test_codex_output_that_speaks_of_exit_codes(tmp_path: Path) -> None:

@@ -3,14 +3,9 @@
 import pytest
 
 from tacit.testing.sample_sessions import called, made, ran
-from tacit.traces.outcomes import (
-    call_outcome,
-    purpose_outcomes,
-    task_outcome,
-    task_outcomes,
-    trace_outcome,
-)
+from tacit.traces.outcomes import call_outcome, purpose_outcomes
 from tacit.traces.store import Store
+from tacit.traces.task_outcomes import task_outcome, task_outcomes, trace_outcome
 from tacit.traces.trace import REFUSED, ToolCall
 
 # What was run, what it printed, whether the host says that it failed, and what is right.
@@ -32,6 +27,9 @@ SHELL = [
     ("go build ./... 2>&1 | head", "a.go:3:1: undefined: x", False, ("failed", "output")),
     ("mise run lint 2>&1 | tail -9", "[lint:go] 2 issues:", False, ("failed", "output")),
     ("mise run lint 2>&1 | tail -9", "[lint:go] 0 issues.", False, ("worked", "output")),
+    ("gh pr checks 7", "lint\tfail\t1m\ntest\tpending\t0", True, ("worked", "output")),
+    ("gh pr checks 7 --job", "unknown flag: --job", True, ("failed", "exit code")),
+    ("python manage.py migrate --check", "Exit code 1", True, ("worked", "output")),
     ("npm run lint; echo done", "done", False, ("unclear", "hidden")),
     ("npm run lint; echo exit: $?", "bad\nexit: 1", False, ("failed", "output")),
     ("npm run lint || true", "", False, ("unclear", "hidden")),
@@ -229,3 +227,22 @@ def test_a_check_answers_only_a_complaint_about_it() -> None:
     seen = "I've started the importer and got this error: no such column"
     assert ended([seen, edit, ran("npm test")]) == "unclear"
     assert ended(["The tests still fail", edit, ran("npm test")]) == "worked"
+
+
+def test_what_the_shell_did_not_find_is_of_that_part() -> None:
+    """What stood before it in the chain worked, and what would have come after did not run."""
+    gone = ran("gh auth status && python x.py && go test", "zsh: command not found: python",
+               failed=True)  # fmt: skip
+    states = {name: outcome.state for name, outcome in purpose_outcomes(gone)}
+    assert states == {"gh auth": "worked", "x.py": "failed", "go test": "unclear"}
+    lost = ran("cd website && npm run build", "cd: website: No such file or directory", failed=True)
+    assert [o.state for _, o in purpose_outcomes(lost)] == ["unclear"]
+
+
+def test_a_code_that_nobody_saw_is_no_success() -> None:
+    """What a script printed of a command tells by its words alone; a command that goes on, not."""
+    assert call_outcome(ran("cargo build", "Script completed\nsome text")).state == "unclear"
+    failed = "Script completed\ntest result: FAILED. 1 passed"
+    assert call_outcome(ran("cargo test", failed)).state == "failed"
+    running = "Process running with session ID 7\ntest result: ok. 3 passed"
+    assert call_outcome(ran("cargo test", running)).state == "unclear"

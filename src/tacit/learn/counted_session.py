@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
+from itertools import permutations
 
 import msgspec
 
@@ -153,13 +154,50 @@ def one_project_each(sessions: list[CountedSession]) -> list[CountedSession]:
     """The sessions, those of checkouts of one repository under one folder.
 
     Folders of one name, and those of one repository as the sessions say, are taken for that where
-    at most one of them is still there: the others were worktrees, or are on another machine.
+    at most one of them is still there: the others were worktrees, or are on another machine. A
+    repository may have moved: what one folder was a checkout of is one.
     """
     sessions = _under_one_folder(
         sessions, {one.project: _folder_key(one.project) for one in sessions}
     )
-    named = {one.project: one.repository for one in sessions if one.repository}
-    return _under_one_folder(sessions, named)
+    named: dict[str, str] = {}
+    moved: dict[str, str] = {}
+    for one in sessions:
+        if one.repository:
+            first = named.setdefault(one.project, moved.get(one.repository, one.repository))
+            moved.setdefault(one.repository, first)
+    return _after_renames(_under_one_folder(sessions, named))
+
+
+_SAME_FILES = 4
+_NAME_WORD = re.compile(r"[a-z]{4,}")
+
+
+def _after_renames(sessions: list[CountedSession]) -> list[CountedSession]:
+    """The sessions, those of a folder that got another name under the new one: it lay beside it
+    until that began, its name has a word in common with it, and the same files are in both."""
+    ended: dict[str, str] = {}
+    began: dict[str, str] = {}
+    files: dict[str, set[str]] = {}
+    for one in sorted(sessions, key=lambda one: one.started):
+        began.setdefault(one.project, one.started)
+        ended[one.project] = max(ended.get(one.project, ""), one.ended)
+        deep = {path for path in one.changes.edited if "/" in path}
+        files.setdefault(one.project, set()).update(deep)
+    meant = {}
+    for old, new in permutations(began, 2):
+        beside = os.path.dirname(old) == os.path.dirname(new) and ended[old] < began[new]
+        shared = len(files[old] & files[new]) if beside else 0
+        words = (set(_NAME_WORD.findall(os.path.basename(name).casefold())) for name in (old, new))
+        alike = bool(set.intersection(*words)) and not os.path.isdir(old)
+        if shared >= _SAME_FILES and alike and 4 * shared >= min(len(files[old]), len(files[new])):
+            meant[old] = new
+    return [_of_project(one, meant.get(one.project, one.project)) for one in sessions]
+
+
+def _of_project(session: CountedSession, project: str) -> CountedSession:
+    same = session.project == project
+    return session if same else msgspec.structs.replace(session, project=project)
 
 
 def _under_one_folder(sessions: list[CountedSession], keys: dict[str, str]) -> list[CountedSession]:
@@ -173,11 +211,7 @@ def _under_one_folder(sessions: list[CountedSession], keys: dict[str, str]) -> l
         there = [folder for folder in folders if os.path.isdir(folder)]
         if len(there) <= 1:
             meant |= dict.fromkeys(folders, (there or folders)[0])
-    return [
-        session if (project := meant.get(session.project, session.project)) == session.project
-        else msgspec.structs.replace(session, project=project)
-        for session in sessions
-    ]  # fmt: skip
+    return [_of_project(one, meant.get(one.project, one.project)) for one in sessions]
 
 
 _COUNTING = (

@@ -20,7 +20,7 @@ from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST, CountedRun
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
-from tacit.traces.standing_orders import asks_abroad
+from tacit.traces.standing_orders import asks_abroad, language_of_work
 from tacit.traces.typed_words import WIDE, content_words, subject_words
 from tacit.traces.wishes import NOT, Wish, is_lasting
 
@@ -138,6 +138,8 @@ def _alike(one: Quote, other: Quote) -> bool:
         return True
     a, b = _content(one.text), _content(other.text)
     shared = len(a & b)
+    if (spoken := language_of_work(one.text)) and spoken == language_of_work(other.text):
+        return True
     if one.session != other.session and _phrases(one.text) & _phrases(other.text):
         return True
     if len(min(a, b, key=len)) < _SHARED:  # few words say much
@@ -496,7 +498,7 @@ def _by_other_words(
         mostly = often[pair] >= _PART * len(by_word[pair[1]])
         sessions = _sessions(quotes)
         ruled = any(quote.text.casefold() in rules for quote in quotes)  # is kept by itself
-        wished = any(orders(quote.text) for quote in quotes)
+        wished = any(orders(q.text) and not _kept(q.text, rules) for q in quotes)
         if wished and mostly and (len(sessions) >= enough or (_nearly_same(left) and not ruled)):
             taken |= {quote.text for quote in quotes}
             parts = tuple(structs.replace(quote, text=_part(quote.text, pair)) for quote in quotes)
@@ -514,7 +516,10 @@ def _part(text: str, pair: tuple[str, str]) -> str:
     if len(text) <= _LONG:
         return text
     parts = (part.strip(" ()") for part in _COMMA.split(text))
-    both = (part for part in parts if set(pair) <= set(subject_words(part.replace("-", " "))))
+    both = (
+        part for part in parts
+        if set(pair) <= set(subject_words(part.replace("-", " "))) and orders(part)
+    )  # fmt: skip
     return next(both, text)
 
 
@@ -527,6 +532,10 @@ def _pairs(words: Sequence[str], own: set[str]) -> Iterator[tuple[str, str]]:
             near = words[max(0, at - _NEAR) : at + _NEAR + 1]
             found |= {(word, how) for how in near if how not in _WORK | _TASKS | own}
     yield from found
+
+
+def _kept(text: str, rules: Iterable[str]) -> bool:
+    return any(rule in text.casefold() for rule in rules)
 
 
 _ORDERS = re.compile(

@@ -22,7 +22,8 @@ from tacit.base.secrets import clean
 from tacit.learn.demands import Finding
 from tacit.learn.signals import Signal, session_signals
 from tacit.traces import observations, tool_calls
-from tacit.traces.outcomes import Outcome, call_outcome, task_outcome, task_outcomes
+from tacit.traces.outcomes import Outcome, call_outcome
+from tacit.traces.task_outcomes import task_outcome, task_outcomes
 from tacit.traces.trace import (
     Activation,
     Compaction,

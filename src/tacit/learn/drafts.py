@@ -36,7 +36,7 @@ from tacit.learn.habits import Pair
 from tacit.learn.ledger import Ledger
 from tacit.learn.quotations import HOME, Spoken, fact_line, other_quotes
 from tacit.learn.rates import Rate, RuleCount
-from tacit.learn.troubles import Trouble
+from tacit.learn.troubles import REFUSED_FOR, Trouble
 from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
@@ -147,32 +147,27 @@ def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
     )
     body = [f"# Checking work in {where}", "", "Run, in this order:", ""]
     body += [f"{number}. {_rate(rate)}" for number, rate in enumerate(finding.rates, 1)]
-    if says := [rate for rate in finding.rates if rate.says]:
-        body += ["", "## How to check", ""]
-        body += [
-            f"- {_code(rate.purpose)} is fine when it says {_code(rate.says)}." for rate in says
-        ]
-    if finding.hooked:
-        failed = f"failed {finding.hooked.failed} of {finding.hooked.runs} times"
-        sessions = counted(len(finding.hooked.sessions), "session")
-        body += [
-            "",
-            f"A hook runs checks at {_code(finding.hooked.purpose)}: it {failed}, in {sessions}.",
-        ]
-    if finding.companions:
-        body += ["", "Often changed along with the work:", ""]
-        body += [
-            f"- {_code(path)}, in {n} of {finding.changing} sessions"
-            for path, n in finding.companions
-        ]
-    if finding.others:
-        body += ["", "Other commands of the project:", ""]
-        body += [f"- {_rate(rate)}" for rate in finding.others]
-    if finding.rules:
-        body += ["", "## What they object to most", "", *map(_rule, finding.rules)]
-    if finding.troubles:
-        body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
+    says = [rate for rate in finding.rates if rate.says]
+    fine = (f"- {_code(rate.purpose)} is fine when it says {_code(rate.says)}." for rate in says)
+    body += _section("## How to check", fine)
+    if hook := finding.hooked:
+        failed = f"{hook.failed} of {hook.runs} times, in {counted(len(hook.sessions), 'session')}"
+        body += ["", f"A hook runs checks at {_code(hook.purpose)}: it failed {failed}."]
+    often = (
+        f"- {_code(path)}, in {n} of {finding.changing} sessions" for path, n in finding.companions
+    )
+    body += _section("Often changed along with the work:", often)
+    others = (f"- {_rate(rate)}" for rate in finding.others)
+    body += _section("Other commands of the project:", others)
+    body += _section("## What they object to most", map(_rule, finding.rules))
+    body += _section("## What fails", map(_trouble, finding.troubles))
     return f"{where}-checks", about, body
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    """Lines under a title; nothing where there are none."""
+    told = list(lines)
+    return ["", title, "", *told] if told else []
 
 
 def _commands(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
@@ -228,7 +223,8 @@ def _rate(rate: Rate) -> str:
         else f"worked in all {rate.runs} runs"
     )
     old = "" if rate.worked else "; some of what it finds may be older than a change"
-    return f"{_code(rate.form)}: {how}, in {sessions}{old}"
+    place = f" in {_code(rate.folder + '/')}" if rate.folder else ""
+    return f"{_code(rate.form)}{place}: {how}, in {sessions}{old}"
 
 
 def _rule(rule: RuleCount) -> str:
@@ -242,7 +238,13 @@ def _trouble(trouble: Trouble) -> str:
         f"- {_code(trouble.form)} failed {trouble.failed} of {trouble.runs} times in {sessions}:"
         f" {_code(trouble.error)}."
     )
-    if trouble.instead:
+    if trouble.error.startswith(REFUSED_FOR):
+        words = one_line(trouble.error.removeprefix(REFUSED_FOR)).strip("\"'. ")
+        line = f"- {_code(trouble.form)} was refused in {sessions}: the user said “{words}”."
+    if trouble.other:
+        form, count, runs = trouble.other
+        line += f" {_code(form)} worked {count} of {runs} times."
+    elif trouble.instead:
         worked = "; ".join(
             f"{_code(form)} ({counted(count, 'session')})" for form, count in trouble.instead
         )
@@ -252,7 +254,7 @@ def _trouble(trouble: Trouble) -> str:
 
 def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[str]]:
     program = finding.program
-    works = list(dict.fromkeys(form for t in finding.troubles for form, _ in t.instead))
+    works = list(dict.fromkeys(form for trouble in finding.troubles for form in trouble.works))
     standing = next((t for t in finding.troubles if t.standing), None)
     if not works and standing:
         about = (
@@ -260,12 +262,9 @@ def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
             f" {where}, or when it fails."
         )
         body = [f"# `{program}` in {where}", "", *map(_trouble, finding.troubles), ""]
-        ignored = "ignored by" in standing.error
-        body += [
-            "These files are not committed: leave them out, and do not force them in."
-            if ignored
-            else "Nothing was seen to mend it. Do not skip or force it: tell the user."
-        ]
+        ignored = "These files are not committed: leave them out, and do not force them in."
+        stays = "Nothing was seen to mend it. Do not skip or force it: tell the user."
+        body.append(ignored if "ignored by" in standing.error else stays)
         return f"{where}-{program}", about, body
     if not works:
         about = (
@@ -289,6 +288,8 @@ _WORK_NAMES = (
     (re.compile(r"\b(?:deploy|rollout|apply|provision)\b"), "deployment"),
     (re.compile(r"\bgh pr create\b"), "pull-request"),
     (re.compile(r"\bmigrat"), "migration"),
+    (re.compile(r"DiscussionComment"), "discussion-reply"),
+    (re.compile(r"ReviewThread"), "review-reply"),
 )
 
 
@@ -311,8 +312,7 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
         body.append(f"{number}. {does}{_code(step.text)}{part}")
     if re.search(r"<\w+>", " ".join(body)):
         body += ["", "What stands in angle brackets was different each time."]
-    if finding.troubles:
-        body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
+    body += _section("## What fails", map(_trouble, finding.troubles))
     return f"{where}-{work}" if work else own, about, body
 
 

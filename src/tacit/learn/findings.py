@@ -47,9 +47,10 @@ from tacit.learn.rates import (
     lint_rules,
     usual_form,
 )
-from tacit.learn.troubles import Trouble, absent_program, troubles
+from tacit.learn.troubles import Trouble, troubles
 from tacit.traces.command_purposes import abstracted, work_class
 from tacit.traces.observations import is_unsafe
+from tacit.traces.outcomes import absent_program
 from tacit.traces.trace import Trace
 
 
@@ -188,7 +189,10 @@ def _checks(
     if not usual:
         return []
     programs = {rate.purpose.split()[0] for rate in usual}
-    near = tuple(t for t in failing if not t.standing and (t.work or t.program in programs))
+    near = tuple(
+        t for t in failing
+        if not t.standing and (t.work or (t.program in programs and t.mended))
+    )  # fmt: skip
     rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
     known = all(EVERYBODYS_CHECKS.fullmatch(rate.purpose) for rate in usual)
     if known and not near and not rules:
@@ -245,7 +249,12 @@ def _habits(project: str, changes: list[SessionChanges]) -> Iterator[HabitsFindi
 
 
 _ORDER = ("format", "lint", "types", "build", "test", "check")
-_SHARE = 5
+_SHARE, _SHARE_OF_TASKS = 5, 15
+"""Checks that fewer run than one in so many sessions that check are not the project's; of tasks
+that somebody wrote for it, fewer."""
+_OWN_TASK = re.compile(
+    r"(?:mise run|just|make|task|rake|nox|tox|(?:npm|pnpm|yarn|bun)(?: run)?) \S|(?:bin|scripts?)/"
+)
 _FIND_FAULT = ("format", "lint", "types", "check")
 
 
@@ -256,7 +265,11 @@ def _usual(rates: list[Rate], runs: Sequence[CountedRun]) -> list[Rate]:
     same works.
     """
     most = max((len(rate.sessions) for rate in rates if rate.worked), default=0)
-    often = [rate for rate in rates if len(rate.sessions) * _SHARE >= most]
+    often = [
+        rate for rate in rates
+        if len(rate.sessions) * (_SHARE_OF_TASKS if _OWN_TASK.match(rate.purpose) else _SHARE)
+        >= most
+    ]  # fmt: skip
     kept = [rate for rate in often if rate.worked and rate.worked * 3 >= rate.runs]
     served = {rate.work for rate in kept}
     kept += [r for r in often if r.work not in served and r not in kept and _objects(r, runs)]
@@ -311,7 +324,9 @@ _LOOKING = re.compile(
     re.IGNORECASE,
 )
 _ONLY_LOOKS = re.compile(
-    r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch|search|eval)\b"
+    r"[ :-](?:list|get|view|show|status|describe|logs?|diff|watch|search|eval|whoami|login|help)\b"
+    r"|[ -](?:version|help|ls)$|^command -v|^nl |^\S+ tasks\b"
+    r"|^git (?:ls-\w+|merge-base|describe|rev-list|cat-file|show-ref|reflog|name-rev)\b"
     r"|^(?:\S+=\S* )*(?:ssh|curl|wget|base64|open|xdg-open|gh (?:auth|api|browse|run)|git fetch)\b"
 )
 _ASKS = re.compile(r"\((?:.*, )?query\b|--points-at|--list\b|--contains\b| -l\b")
@@ -346,7 +361,8 @@ def _procedures(
                    if done.key == goal)  # fmt: skip
         if tool and project and len(led) < _MANY_LED and not _SHARED_WORK.search(goal):
             continue  # how the agent works, perhaps
-        if len(steps) >= _SHORTEST and len(telling) >= (1 if len(led) > FEWEST else FEWEST):
+        few = len(led) > FEWEST or _CHANGES.match(goal)
+        if len(steps) >= _SHORTEST and len(telling) >= (1 if few else FEWEST):
             told |= {(session, step.key) for session in led for step in steps if step.key != goal}
             yield ProcedureFinding(
                 project=project,
@@ -412,11 +428,13 @@ def _steps_around(goal: str, led: _Led) -> tuple[Step, ...]:
     kept = [key for key, by in shown.items() if len(by) * _HALF > len(led)]
     if any(len(safe.get(key, ())) * _HALF <= len(led) for key in kept):
         return ()
+    forms = {key: [form for own in safe[key].values() for form in own] for key in kept}
+    kept = [key for key in kept if key == goal or not all(map(_OF_A_MACHINE.search, forms[key]))]
     order = sorted(kept, key=lambda a: -sum(_comes_first(a, b, first) for b in kept))
     middle = order.index(goal)
     return tuple(
         Step(
-            _common_form(key, [form for own in safe[key].values() for form in own]),
+            _common_form(key, forms[key]),
             len(safe[key]),
             key,
         )
@@ -448,6 +466,8 @@ def is_step(done: Done) -> bool:
     if done.key.startswith("edit "):
         return bool(_COMPANION.search(done.key))
     begins = " ".join(done.form.split()[:4])
+    if _CHANGES.match(done.key):
+        return True
     return not _ASKS.search(done.form) and (done.tool or not _ONLY_LOOKS.search(begins))
 
 
@@ -457,18 +477,25 @@ def is_goal(done: Done) -> bool:
         return not _LOOKING.search(done.key)
     if done.key.startswith("edit "):
         return False
-    return done.key not in KNOWN_TO_ALL and bool(_LASTING.search(done.key))
+    lasting = _LASTING.search(done.key) or _CHANGES.match(done.key)
+    return done.key not in KNOWN_TO_ALL and bool(lasting)
 
 
+_CHANGES = re.compile(r"gh api ([a-z]+[A-Z]\w+)")
+"""What is changed at the forge, where others see it."""
+_OF_A_MACHINE = re.compile(r"(?:^|[\s=\"'])(?:~|/Users|/home|/tmp|/var|/private|[A-Za-z]:[\\/])\S")
 _LASTING = re.compile(
     r"\b(?:tag|release|publish|deploy|push|apply|(?:pr|release) create|upload|migrate|migration"
-    r"|rollout|submit|bump|version|install-service|provision)\b", re.IGNORECASE,
+    r"|rollout|submit|bump|(?:npm|pnpm|yarn|poetry|hatch) version|install-service|provision)\b",
+    re.IGNORECASE,
 )  # fmt: skip
 
 
 def _common_form(key: str, forms: list[str]) -> str:
     """One form for several: the one that most have, with what differs as a variable."""
     common, count = Counter(forms).most_common(1)[0]
+    if changes := _CHANGES.match(key):
+        return f"gh api graphql -f query='mutation {{ {changes[1]} … }}' …"
     if 2 * count > len(forms):
         return common
     alike = len({len(form.split()) for form in forms}) == 1

@@ -6,6 +6,7 @@ named and the form that then worked. What failures tell about how a program is c
 """
 
 import os
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,8 +17,10 @@ import msgspec
 from tacit.base.display import one_line, shorten
 from tacit.base.secrets import clean
 from tacit.traces.command_purposes import (
+    SimpleCommand,
     WorkClass,
     joined_commands,
+    manner,
     plain_form,
     program_of,
     purpose_of,
@@ -30,6 +33,7 @@ from tacit.traces.outcomes import (
     complaint,
     failed_check,
     purpose_outcomes,
+    says_well,
 )
 from tacit.traces.tool_calls import command_of, our_tool
 from tacit.traces.trace import REFUSED, ToolCall, Trace
@@ -51,6 +55,10 @@ class Run(msgspec.Struct, frozen=True):
     outcome: Outcome
     call: ToolCall
     project: str = ""
+    manner: tuple[str, ...] = ()
+    """How it was called, beside what it is for; see `command_purposes.manner`."""
+    folder: str | None = ""
+    """Where it was run, as seen from the project; None where that is not known."""
 
     @property
     def work(self) -> WorkClass | None:
@@ -79,6 +87,8 @@ class CountedRun(msgspec.Struct, frozen=True, omit_defaults=True):
     """The commands for the same end that then worked."""
     by_form: bool = False
     """Whether another form of the call then worked with nothing changed in between."""
+    manner: tuple[str, ...] = ()
+    folder: str | None = ""
 
     @property
     def work(self) -> WorkClass | None:
@@ -96,6 +106,8 @@ class Rate(msgspec.Struct, frozen=True):
     sessions: tuple[str, ...]
     says: str = ""
     """The line by which it most often says that all is well."""
+    folder: str = ""
+    """Where in the project it is mostly run."""
 
     @property
     def worked(self) -> int:
@@ -118,11 +130,15 @@ class RuleCount(msgspec.Struct, frozen=True):
 def runs_by_call(trace: Trace) -> list[tuple[ToolCall, list[Run]]]:
     """Every call of a session, with what it ran: commands by their purpose, other tools by their
     name."""
-    return [
-        (call, list(runs_of_call(call, trace.id, turn.number, trace.project)))
-        for turn in trace.turns
-        for call in turn.calls
-    ]
+    found = []
+    folder: str | None = ""
+    for turn in trace.turns:
+        for call in turn.calls:
+            runs = list(runs_of_call(call, trace.id, turn.number, trace.project, folder))
+            found.append((call, runs))
+            if trace.host in _KEEPS_FOLDER and call.kind == "shell":
+                folder = _left_in(call, trace.project, folder)
+    return found
 
 
 def lasting_runs(
@@ -159,6 +175,7 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
             tuple(rules_named(run)),
             tuple(forms_for(run, mend.succeeded)) if mend is not None and shell else (),
             mend is not None and not mend.edited,
+            run.manner, run.folder,
         )  # fmt: skip
 
     return tuple(map(counted, runs))
@@ -201,19 +218,77 @@ def hook_rate(runs: Sequence[CountedRun]) -> Rate | None:
     return max(found, key=lambda rate: rate.failed, default=None)
 
 
-def runs_of_call(call: ToolCall, session: str, turn: int = 0, project: str = "") -> Iterator[Run]:
-    """The purposes of one call, each with its outcome."""
+def runs_of_call(
+    call: ToolCall, session: str, turn: int = 0, project: str = "", folder: str | None = ""
+) -> Iterator[Run]:
+    """The purposes of one call, each with its outcome; `folder` is where the shell was."""
     if is_own_tool(call):
         given = ", ".join(shorten(one_line(key), 40) for key in call.arguments)
         form = f"{call.name} ({given})" if given else call.name
         yield Run(session, turn, call.name, shorten(form, 200), call_outcome(call), call, project)
     if call.kind != "shell" or len(command := command_of(call)) > _MOST_LETTERS:
         return
-    forms = {purpose_of(part.words): part.words for part in joined_commands(command)}
+    parts = joined_commands(command)
+    folders = _folders(call, parts, project, folder)
+    places = {purpose_of(part.words): at for at, part in enumerate(parts)}
     for purpose, outcome in purpose_outcomes(call):
-        words = forms.get(purpose, (purpose,))
+        at = places.get(purpose)
+        words = (purpose,) if at is None else parts[at].words
         form = shorten(one_line(plain_form(words, project)), 200)
-        yield Run(session, turn, purpose, form, outcome, call, project)
+        if at is None:
+            yield Run(session, turn, purpose, form, outcome, call, project)
+        else:
+            how, place = manner(parts, at, project), folders[at]
+            yield Run(session, turn, purpose, form, outcome, call, project, how, place)
+
+
+_KEEPS_FOLDER = {"claude-code"}
+"""Agents whose shell stays where a command went."""
+_GOES = {"cd", "pushd", "Set-Location"}
+_IN_WORKTREE = re.compile(r"^(?:.*/)?worktrees/[^/]+(?:/|$)")
+
+
+def _folders(
+    call: ToolCall, parts: Sequence[SimpleCommand], project: str, folder: str | None
+) -> list[str | None]:
+    """Where each part of a command line runs."""
+    if isinstance(given := call.arguments.get("workdir"), str):
+        folder = _gone_to(given, project, "")
+    found = []
+    for part in parts:
+        if part.words[0] in _GOES:
+            folder = _gone_to(part.words[1] if len(part.words) > 1 else "~", project, folder)
+        found.append(folder)
+    return found
+
+
+def _left_in(call: ToolCall, project: str, folder: str | None) -> str | None:
+    """Where a shell is after a call."""
+    if call.error == REFUSED or "Shell cwd was reset" in call.result[-300:]:
+        return folder if call.error == REFUSED else ""
+    command = command_of(call)
+    parts = joined_commands(command) if "(" not in command and "cd " in command else []
+    return [folder, *_folders(call, parts, project, folder)][-1]
+
+
+def _gone_to(target: str, project: str, folder: str | None) -> str | None:
+    """The folder that `target` leads to from `folder`, both as seen from the project; None where
+    that lies outside, or nobody can tell."""
+    drive = project[1:2] == ":"
+
+    def plain(path: str) -> str:
+        path = path.replace("\\", "/") if drive else path
+        return re.sub(r"^/([A-Za-z])/", r"\1:/", path).casefold() if drive else path
+
+    path, base = plain(target), plain(project).rstrip("/")
+    if path == base or (base and path.startswith(base + "/")):
+        path = plain(target)[len(base) + 1 :]
+    elif folder is None or re.match(r"[/~$`-]|[A-Za-z]:", path):
+        return None
+    else:
+        path = posixpath.join(folder, path)
+    path = _IN_WORKTREE.sub("", posixpath.normpath(path))
+    return None if path.startswith("..") else "" if path == "." else path
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -244,7 +319,7 @@ def _inside(path: str, project: str) -> bool:
 
 # Tools by which a host works its own agent, rather than the user's things.
 _OF_THE_HOST = re.compile(
-    r"^[A-Z][A-Za-z]*$|(?i:plan_?mode|^think|topic|subagent|(?:^|_)agent$|spawn|delegate|todo|^(?:submit|finish|done|exit|respond))"
+    r"^[A-Z][A-Za-z]*$|(?i:plan_?mode|^think|topic|subagent|(?:^|_)agent$|spawn|delegate|todo|^(?:submit|finish|done|exit|exec$|wait$|respond))"
 )
 
 
@@ -289,17 +364,32 @@ def _rate(purpose: str, runs: list[CountedRun]) -> Rate:
         and not r.outcome.evidence.startswith(("exit code", "nothing"))
     )
     says = next((line for line, count in said.most_common(1) if count >= FEWEST), "")
-    says = "" if re.match(r"[✖✗✘×]", says) else says  # that line also counts what is wrong
+    says = says if says_well(work_class(purpose), says) and not _SAYS_LITTLE.search(says) else ""
     sessions = tuple(dict.fromkeys(run.session for run in runs))
     telling = worked if len({run.session for run in worked}) >= FEWEST else runs
+    folders = Counter(f for f, _ in {(r.folder, r.session): 0 for r in telling} if f is not None)
+    folder, count = max(folders.items(), key=lambda item: item[1], default=("", 0))
     return Rate(
         purpose,
-        usual_form(purpose, [form for form, _ in {(run.form, run.session): 0 for run in telling}]),
+        whole_form(purpose, telling),
         len(runs),
         len(runs) - len(worked),
         sessions,
         clean(says),
+        clean(folder) if 2 * count > folders.total() and count >= FEWEST else "",
     )
+
+
+_SAYS_LITTLE = re.compile(r"^[✖✗✘×]|\w/\w|no tests? |\b0 passed|filtered out")
+"""Lines that also count what is wrong, that are of one part of the whole, or of nothing."""
+
+
+def whole_form(purpose: str, runs: Sequence[CountedRun]) -> str:
+    """How a command is mostly called: its usual form, behind what most set before it."""
+    form = usual_form(purpose, [form for form, _ in {(run.form, run.session): 0 for run in runs}])
+    before = Counter(how for run in runs for how in run.manner if how.startswith("source "))
+    sets = [how for how, count in before.items() if 2 * count > len(runs)]
+    return " && ".join([*map(clean, sets), form])
 
 
 def usual_form(purpose: str, worked: Iterable[str]) -> str:
@@ -307,18 +397,23 @@ def usual_form(purpose: str, worked: Iterable[str]) -> str:
     stands for the whole project, that."""
     forms = [form.split() for form in worked]
     begins = _usual_beginning(purpose, forms)
-    if not begins.endswith(" …"):
+    words = begins.removesuffix(" …").split()
+    narrow = (at for at, word in enumerate(words) if _NARROWS.search(word) and "<" not in word)
+    if at := next((at for at in narrow if at and purpose_of(words[:at]) == purpose), 0):
+        words = words[:at]
+    elif not begins.endswith(" …"):
         return begins
     whole = Counter(" ".join(form) for form in forms if not any(map(_NARROWS.search, form[1:])))
-    often = [(form, count) for form, count in whole.most_common(3) if count >= FEWEST]
-    often = [one for one in often if one[0].startswith(begins[:-2])]
+    often = [form for form, count in whole.most_common(3) if count >= FEWEST]
+    often = [form for form in often if form.split()[: len(words)] == words]
     if often:
-        return clean(often[0][0])
-    return begins[:-2] if begins[:-2].split() in forms else begins
+        return clean(often[0])
+    return " ".join(words) + ("" if words in forms else " …")
 
 
 _NARROWS = re.compile(
-    r"\w\.[a-z]{1,4}(?::.*)?$|[<>]|^-[kt]$|::|^\./\w|^[\w.-]+/\w|(?i:pattern|filter|grep|match|only)="
+    r"\w\.[a-z]{1,4}(?::.*)?$|[<>]|^-(?:[kt]|run|bench)$|::|^\./\w|^[\w.-]+/\w"
+    r"|(?i:pattern|filter|grep|match|only)=|[\^$*]"
 )
 """What narrows a command down to a file, a folder, a test or a value of the moment."""
 
@@ -348,7 +443,8 @@ CALLED_WRONGLY = re.compile(
     r"|no rule to make target|could not find|does not exist|not logged in|authentication"
     r"|is required|must be set|expected a"
     r"|can't open file|cannot open|no_script|does not contain main module|required node version"
-    r"|unsupported engine|^The following paths are ignored by",
+    r"|unsupported engine|^The following paths are ignored by|can't create|operation not permitted"
+    r"|cannot find main module|must (?:now )?be run as|failed to spawn|ImproperlyConfigured",
     re.IGNORECASE,
 )
 _WHOLE = 200
@@ -404,11 +500,15 @@ def _without_folders(error: str, project: str) -> str:
 _WARNS = re.compile(r"[\W\d]*(?:T[\d:.]+Z?\W+)?(?:\S+ )?warn(?:ing)?\b", re.IGNORECASE)
 
 
+_SOURCE = re.compile(r"\s+(?:raise|return|from|import|if|File)\b|hint: ")
+"""Lines of a program that a traceback shows, and advice: neither says why."""
+
+
 def _error(run: Run) -> str:
     """The line that says what went wrong."""
     lines = [line for line in f"{run.call.error}\n{run.call.result}".splitlines() if line.strip()]
     wrong = [n for n, line in enumerate(lines) if CALLED_WRONGLY.search(line)]
-    wrong = [n for n in wrong if not _WARNS.match(lines[n])]
+    wrong = [n for n in wrong if not _WARNS.match(lines[n]) and not _SOURCE.match(lines[n])]
     absent = (n for n in wrong if "command not found" in lines[n])  # nothing else comes before it
     at = next(absent, wrong[0] if wrong else None)
     telling = "" if at is None else lines[at]

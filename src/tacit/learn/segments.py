@@ -23,14 +23,8 @@ from tacit.learn.rates import is_own_tool
 from tacit.learn.signals import step_names
 from tacit.traces.command_purposes import purposes
 from tacit.traces.observations import corrections, files, is_correction, paths_of
-from tacit.traces.outcomes import (
-    Outcome,
-    State,
-    TaskOutcome,
-    call_outcome,
-    session_outcome,
-    task_outcome,
-)
+from tacit.traces.outcomes import Outcome, State, call_outcome
+from tacit.traces.task_outcomes import TaskOutcome, session_outcome, task_outcome
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import ToolCall, Trace, Turn
 from tacit.traces.typed_words import content_words

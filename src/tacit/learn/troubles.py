@@ -11,13 +11,16 @@ mend, and never with a way around it.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from tacit.base.secrets import clean
-from tacit.learn.rates import CALLED_WRONGLY, FEWEST, CountedRun, Rate, usual_form
-from tacit.traces.command_purposes import WorkClass, work_class
+from tacit.learn.rates import CALLED_WRONGLY, FEWEST, CountedRun, Rate, usual_form, whole_form
+from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
+from tacit.traces.observations import gets_around
+from tacit.traces.outcomes import absent_program
 
 _CARRIES = {"ssh", "curl", "psql", "sqlite3", "gh", "docker"}
 """What they are given is another command or a question, and that is what fails."""
@@ -42,14 +45,23 @@ class Trouble(msgspec.Struct, frozen=True):
     standing: bool = False
     """Whether it lies in how the project or the machine is set up, and so is told without a mend: a
     hook stops it, the files are ignored, or it has never worked."""
+    other: tuple[str, int, int] | None = None
+    """The same called in another manner, how often that worked, and of how many times."""
 
     @property
     def work(self) -> WorkClass | None:
         return work_class(self.form)
 
     @property
+    def works(self) -> tuple[str, ...]:
+        """The forms that worked in its place."""
+        return (self.other[0],) if self.other else tuple(form for form, _ in self.instead)
+
+    @property
     def mended(self) -> bool:
         """Whether several sessions show what works: the same, or of what was called wrongly any."""
+        if self.other:
+            return True
         counts = [count for _, count in self.instead]
         wrongly = CALLED_WRONGLY.search(self.error) and self.program not in _CARRIES
         return (sum(counts) if wrongly else max(counts, default=0)) >= FEWEST
@@ -59,13 +71,20 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
     """What fails as it is called, in at least two sessions, with what then worked."""
     hooks = {run.error for run in runs if run.hooked == "itself"}
     tries = Counter(run.purpose for run in runs)
-    found = []
+    found, told = by_manner(runs)
+    runs = [run for run in runs if id(run) not in told]
     for (program, signature), own in _failures_alike(runs, rates, hooks).items():
         sessions = tuple(dict.fromkeys(run.session for run in own))
         form, by = _in_its_place(own, runs) if signature is None else ("", 0)
-        if max(len(sessions), by) < FEWEST:
+        if signature is None and not form and _works_elsewhere(program, runs):
+            continue
+        typed = any(run.form.partition(" ")[0] == program for run in own)
+        if max(len(sessions), by * typed) < FEWEST:
             continue
         tried = sum(tries[purpose] for purpose in {run.purpose for run in own})
+        if signature is None:  # it may be there on another machine
+            purposes = {run.purpose for run in own}
+            tried = sum(run.purpose in purposes and run.session in sessions for run in runs)
         standing = _is_standing(own, rates, sessions) or _against(own[0], hooks)
         trouble = _trouble(program, own, tried, standing=standing)
         if form and not trouble.instead:
@@ -76,26 +95,168 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
     return found
 
 
+def _works_elsewhere(program: str, runs: Sequence[CountedRun]) -> bool:
+    worked = (run.form for run in runs if run.outcome.state == "worked")
+    return any(form.partition(" ")[0].rpartition("/")[2] == program for form in worked)
+
+
 def _failures_alike(
     runs: Sequence[CountedRun], rates: dict[str, Rate], hooks: set[str]
 ) -> dict[tuple[str, str | None], list[CountedRun]]:
     """The failures that are about the call, by program and error; None for the error where the
     program is nowhere there."""
     groups: dict[tuple[str, str | None], list[CountedRun]] = {}
-    present = {run.form.partition(" ")[0] for run in runs if run.outcome.state == "worked"}
+    present = {
+        (run.session, run.form.partition(" ")[0]) for run in runs if run.outcome.state == "worked"
+    }
     for run in runs:
-        if run.outcome.state != "failed" or run.rules:
+        if run.outcome.state != "failed" or run.rules or _NO_PYTHON.search(run.error):
             continue  # what names rules was called well, and found fault with the code
         another_form = run.by_form and run.work in (None, "build")
         about_the_call = CALLED_WRONGLY.search(run.error) or another_form
         own = run.hooked == "itself" or _IGNORED.search(run.error) or _against(run, hooks)
         if run.tool or about_the_call or own or _fails_always(run.purpose, rates):
             absent = absent_program(run.error)
-            gone = absent if absent not in present else ""
+            gone = absent if (run.session, absent) not in present else ""
             program = run.purpose if own else _program(run.purpose)
             key = (gone, None) if gone else (program, _signature(run.error))
             groups.setdefault(key, []).append(run)
     return groups
+
+
+_NO_PYTHON = re.compile(r"command not found: (?:python|pip)$|\b(?:python|pip): command not found")
+"""Everybody then types `python3`."""
+
+
+# The same command in two manners.
+
+REFUSED_FOR = "refused: "
+"""Before what the user said in refusing a call, in the place of an error."""
+_SAID_MOST = 2
+_MOSTLY = 0.75
+
+
+def by_manner(runs: Sequence[CountedRun]) -> tuple[list[Trouble], set[int]]:
+    """Commands that fail in one manner of calling them and work in another: behind a runner or
+    without it, with something set before, in another folder, with an option or without. And the
+    runs, by identity, that are told by it."""
+    by_purpose: dict[str, list[CountedRun]] = {}
+    for run in runs:
+        known = run.outcome.state == "worked" or run.outcome.failed or run.reply
+        if known and not run.tool and not run.rules and not run.hooked:
+            by_purpose.setdefault(run.purpose, []).append(run)
+    found: list[Trouble] = []
+    told: set[int] = set()
+    for purpose, own in by_purpose.items():
+        if not any(run.reply or (run.error and CALLED_WRONGLY.search(run.error)) for run in own):
+            continue
+        sides = [side for how in _manners(own) for side in _sides(how, own)]
+        for side in sorted(sides, key=lambda s: (-len(s.good), -len(s.bad), s.how)):
+            left = [run for run in side.failed if id(run) not in told]
+            if left and side.is_clean:
+                found.append(side.trouble(purpose, left))
+                told |= {id(run) for run in side.failed}
+    return found, told
+
+
+class _Side(NamedTuple):
+    """A command in the manner that fails and in the one that works, which differ in `how`."""
+
+    how: str
+    needed: bool
+    bad: list[CountedRun]
+    good: list[CountedRun]
+
+    @property
+    def failed(self) -> list[CountedRun]:
+        return [run for run in self.bad if run.outcome.failed or self._refused(run)]
+
+    @property
+    def worked(self) -> list[CountedRun]:
+        return [run for run in self.good if run.outcome.state == "worked"]
+
+    def _refused(self, run: CountedRun) -> bool:
+        """Whether the user refused it and named what it lacks."""
+        return self.needed and run.outcome.state == "refused" and self.how in run.reply.casefold()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the one manner fails nearly always, for how it is called, and the other works."""
+        failed, worked = self.failed, self.worked
+        meant = [run for run in self.bad if run.outcome.state != "refused" or self._refused(run)]
+        if not failed or not worked or len(failed) < _MOSTLY * len(meant):
+            return False
+        if any(map(self._refused, failed)):
+            return True
+        share = _MOSTLY if failed[0].work is None else 0.5  # a check also fails for the work
+        if len(worked) < share * len(self.good) or len(worked) <= len(failed) // _SAID_MOST:
+            return False
+        sessions, others = ({run.session for run in some} for some in (failed, worked))
+        habit = self.needed and self.how[0] != "-" and not self.how.startswith("in ")
+        enough = len(sessions) >= FEWEST or (habit and len(others) > FEWEST)
+        wrongly = [run for run in failed if CALLED_WRONGLY.search(run.error)]
+        return enough and len(worked) >= FEWEST and 2 * len(wrongly) > len(failed) and self._named
+
+    @property
+    def _named(self) -> bool:
+        """An option is what fails where the error names it or what it is given."""
+        words = re.findall(r"\w+", self.how) if self.how.startswith("-") else []
+        errors = " ".join(run.error for run in self.failed).casefold()
+        return not words or any(word.casefold() in errors for word in words if len(word) > 1)
+
+    def trouble(self, purpose: str, left: list[CountedRun]) -> Trouble:
+        """What fails, over the runs of `left`, and how it works."""
+        said = [run.error or f"{REFUSED_FOR}{run.reply}" for run in reversed(left)]
+        error = Counter([e for e in said if CALLED_WRONGLY.search(e)] or said).most_common(1)[0][0]
+        alike = [_shown(run) for run, e in zip(reversed(left), said, strict=True) if e == error]
+        form = Counter(alike).most_common(1)[0][0]
+        works = whole_form(purpose, self.worked)
+        if self.how.startswith("in "):
+            form, works = f"{_entered(left)}{form}", f"{_entered(self.worked)}{works}"
+        elif self.needed and self.how.startswith("export "):
+            works = f"{self.how}… && {works}"
+        bad = sum(run.outcome.state == "worked" for run in self.bad) + len(left)
+        sessions = tuple(dict.fromkeys(run.session for run in left))
+        other = (works, len(self.worked), len(self.good))
+        everybodys = is_everybodys(purpose.partition(" ")[0])
+        program = purpose if everybodys and not work_class(purpose) else _program(purpose)
+        return Trouble(program, clean(form), clean(error), len(left), bad, sessions, other=other)
+
+
+def _shown(run: CountedRun) -> str:
+    return run.form.replace("<message>", "\"$(cat <<'EOF' …)\"") if "<<" in run.manner else run.form
+
+
+_NO_WAY = re.compile(r"sudo\b")
+"""What is no answer to a failure: that is the user's to say."""
+
+
+def _entered(runs: Sequence[CountedRun]) -> str:
+    """The folder that most of `runs` were in, as one goes there."""
+    folder = Counter(run.folder for run in runs).most_common(1)[0][0]
+    return f"cd {folder} && " if folder else ""
+
+
+def _manners(runs: Sequence[CountedRun]) -> list[str]:
+    return list(dict.fromkeys(how for run in runs for how in _manner(run) if how))
+
+
+def _manner(run: CountedRun) -> tuple[str, ...]:
+    return run.manner if run.folder is None else (*run.manner, f"in {run.folder or '.'}")
+
+
+def _sides(how: str, runs: Sequence[CountedRun]) -> Iterator[_Side]:
+    """The runs with `how` and without it, either way around; what gets around a failure, or is
+    unsafe, is no way in which it works."""
+    having = [run for run in runs if how in _manner(run)]
+    lacking = [run for run in runs if how not in _manner(run)]
+    for needed, bad, other in ((False, having, lacking), (True, lacking, having)):
+        good = [run for run in other if run.outcome.state != "refused"]
+        failed = (
+            any(run.outcome.state != "worked" for run in bad) and good and not _NO_WAY.match(how)
+        )
+        if failed and not any(gets_around(run.form) for run in good):
+            yield _Side(how, needed, bad, good)
 
 
 _RUNS_OTHERS = (
@@ -131,18 +292,6 @@ def _is_standing(
     return run.hooked == "itself" or bool(_IGNORED.search(run.error)) or never
 
 
-_ABSENT = re.compile(
-    r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)",
-    re.IGNORECASE,
-)
-
-
-def absent_program(error: str) -> str:
-    """The program that a shell did not find."""
-    found = _ABSENT.search(error)
-    return (found[1] or found[2]) if found else ""
-
-
 def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> tuple[str, int]:
     """For a program that is not there: the command by which it was run all the same, within another
     (`docker exec db psql`).
@@ -155,13 +304,23 @@ def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> 
         rf"{_RUNS_OTHERS}\b.*(?<![\w./-]){re.escape(program)}(?![\w.-])"
         rf"|^\S+/{re.escape(program)}(?= |$)"
     )
-    within = [run for run in worked if name.search(run.form)]
-    by_purpose: dict[str, list[CountedRun]] = {}
-    for run in within:
-        by_purpose.setdefault(run.purpose, []).append(run)
-    best = max(by_purpose.values(), key=lambda own: len({run.session for run in own}), default=[])
-    form = usual_form(best[0].purpose, [run.form for run in best]) if best else ""
-    return form, len({run.session for run in best})
+    by_form: dict[str, list[CountedRun]] = {}
+    for run in worked:
+        if name.search(run.form) and not _BUILT.match(run.form):
+            words = run.form.split()
+            at = next((n for n, word in enumerate(words) if program in word.split("/")[-1]), 0)
+            by_form.setdefault(" ".join(words[: at + 1]), []).append(run)
+    ways = {form: {run.session for run in own} for form, own in by_form.items()}
+    best = max(ways, key=lambda form: len(ways[form]), default="")
+    if not best:
+        return "", 0
+    purposes = {run.purpose for run in by_form[best]}
+    one = (
+        usual_form(purposes.pop(), [run.form for run in by_form[best]])
+        if len(purposes) == 1
+        else ""
+    )
+    return one if best in one else f"{clean(best)} …", len(ways[best])
 
 
 def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
@@ -173,7 +332,8 @@ def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool)
     followed: dict[str, set[str]] = {}
     for run in own:
         for form in run.instead:
-            followed.setdefault(form, set()).add(run.session)
+            if not _BUILT.match(form):
+                followed.setdefault(form, set()).add(run.session)
     instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
     often = [one for one in instead if one[1] >= FEWEST]
     if often or standing:  # what differs from one session to the next mends nothing that lasts
@@ -193,6 +353,10 @@ def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool)
         tuple(instead[: 3 if often else FEWEST]),
         standing,
     )
+
+
+_BUILT = re.compile(r"(?:\./)?(?:target|build|out|dist)/")
+"""Where builds put the program that is worked on: to try it mends nothing."""
 
 
 def _program(purpose: str) -> str:

@@ -473,7 +473,7 @@ _FACTS = (
 )  # fmt: skip
 
 
-READERS = 5
+READERS = 6
 """Raised when readers tell of the same records what they did not before: all is read anew then."""
 
 

@@ -8,8 +8,9 @@ accepts, and never raises.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -230,8 +231,8 @@ _WRAPPERS = {
 }  # fmt: skip
 # Wrappers by their first word: `uv run pytest`.
 _RUNNERS = {
-    "uv": "run", "poetry": "run", "pipenv": "run", "pdm": "run", "rye": "run", "hatch": "run",
-    "bundle": "exec",
+    "uv": ("run",), "poetry": ("run",), "pipenv": ("run",), "pdm": ("run",), "rye": ("run",),
+    "hatch": ("run",), "bundle": ("exec",), "mise": ("exec", "x"),
 }  # fmt: skip
 _RUNNER_VALUES = {"--with", "--python", "-p", "--env-file", "--extra", "--group", "--directory"}
 _SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
@@ -268,15 +269,18 @@ _CLASS_WORDS: dict[WorkClass, tuple[str, ...]] = {
     "lint": (
         "lint", "linter", "linting", "eslint", "flake8", "pylint", "ruff check", "clippy", "vet",
         "shellcheck", "rubocop", "golangci-lint", "biome", "stylelint", "ktlint", "oxlint",
-        "hadolint", "swiftlint", "analy[sz]e", "credo", "ultracite",
+        "hadolint", "swiftlint", "analy[sz]e", "credo", "ultracite", "markdownlint", "yamllint",
+        "actionlint", "djlint", "sqlfluff", "statix", "knip",
     ),
     "format": (
         "fmt", "format", "prettier", "black", "gofmt", "ruff format", "rustfmt", "isort",
-        "clang-format", "oxfmt", "dprint",
+        "clang-format", "oxfmt", "dprint", "shfmt", "stylua", "taplo", "gofumpt", "goimports",
+        "nixfmt", "alejandra", "treefmt",
     ),
     "test": (
         "tests?", "pytest", "jest", "vitest", "rspec", "mocha", "tox", "nox", "ctest", "phpunit",
         "unittest", "e2e", "playwright", "cypress", "spec", "nextest", "testing", "runtests",
+        "bats", "gotestsum",
     ),
     "build": (
         "build", "compile", "bundle", "webpack", "make", "vite", "assemble", "cmake", "ninja",
@@ -337,11 +341,49 @@ def _unwrapped(words: list[str]) -> list[str]:
             words = _options(words[1:], _WRAPPERS[first])
             if first == "timeout":
                 words = words[1:]  # how long
-        elif first in _RUNNERS and words[1:2] == [_RUNNERS[first]]:
-            words = _options(words[2:], _RUNNER_VALUES)
+        elif first in _RUNNERS and words[1:2] and words[1] in _RUNNERS[first]:
+            words = words[words.index("--") :] if first == "mise" and "--" in words else words[2:]
+            words = _options(words, _RUNNER_VALUES)
         else:
             return words
     return []
+
+
+_NO_MATTER = {"timeout", "nice", "nohup", "time", "env", "command", "exec", "stdbuf"}
+_SETS = {"source", ".", "export"}
+
+
+def manner(parts: Sequence[SimpleCommand], at: int, project: str = "") -> tuple[str, ...]:
+    """How part `at` of a command line is called, beside what it is for: what is set before it, what
+    runs it, where its program lies, a here-document, its options, each with a word behind it."""
+    words = list(parts[at].words)
+    meant = _unwrapped(words)
+    found = [_prepares(part.words, project) for part in parts[:at] if part.words[0] in _SETS]
+    runs = words[: len(words) - len(meant)]
+    found += [f"{word.partition('=')[0]}=" for word in runs if _ASSIGN.match(word)]
+    by = [
+        word for before, word in pairwise(["", *runs])
+        if word in {*_WRAPPERS, *_RUNNERS} - _NO_MATTER or word in _RUNNERS.get(before, ())
+    ]  # fmt: skip
+    found += [" ".join(by).replace("mise x", "mise exec")] if by else []
+    folder, _, _ = meant[0].rpartition("/") if meant else ("", "", "")
+    found += [f"{folder.removeprefix('./')}/"] if folder and folder[0] not in "/~$" else []
+    if meant[1:2] == ["-m"] and _INTERPRETERS.fullmatch(meant[0]):
+        found.append(f"{meant[0]} -m")
+    found += ["<<"] if any("<<" in word for word in meant) else []
+    for flag, value in pairwise([*meant[1:], "-"]):
+        if re.fullmatch(r"--?[A-Za-z][\w-]*(?:=.*)?", flag):
+            found.append(flag.partition("=")[0])
+            found += [f"{flag} {value}"] if _WORD.fullmatch(value) else []
+    return tuple(dict.fromkeys(found))
+
+
+def _prepares(words: tuple[str, ...], project: str) -> str:
+    """What stands before a command so that it works: `source .env`, `export NAME=`."""
+    given = _plain_word(words[1], project) if len(words) > 1 else ""
+    if words[0] == "export":
+        return f"export {given.partition('=')[0]}="
+    return f"source {given}" if given[:1] not in "/~$" else ""
 
 
 def _options(words: list[str], with_value: set[str]) -> list[str]:
@@ -371,9 +413,19 @@ def _name(words: list[str], depth: int) -> str:
     if "." in name and name not in _WITH_SUBCOMMANDS:
         return name  # a script: what it is given are values
     subcommands = _subcommands(name, rest)
+    if (
+        subcommands == ["api"]
+        and "graphql" in rest
+        and (changes := _MUTATION.search(" ".join(rest)))
+    ):
+        return f"{name} api {changes[1]}"
     if subcommands and subcommands[0] in _ONLY_LOOK.get(name, ()):
         return ""
     return " ".join([name, *subcommands])
+
+
+_MUTATION = late_pattern(r"\bmutation\b[^{]{0,400}\{\s*(?:\w+\s*:\s*)?([a-z]+[A-Z]\w{2,50})\s*\(")
+"""What a call of an API by a query changes: `addComment`."""
 
 
 def _interpreted(program: str, rest: list[str], depth: int) -> str:
@@ -439,6 +491,8 @@ _VALUES = (
     (late_pattern(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"), "<id>"),
     (late_pattern(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "<id>"),
 )
+_PRIVATE = late_pattern(r"\w*(?:KEY|TOKEN|SECRET|PASS|PWD|URL|DSN|CREDENTIALS?)\w*=")
+"""An assignment of what nobody else should see, or of where something lies."""
 _LONG_WORD = 60
 
 
@@ -473,10 +527,14 @@ def _is_file(word: str) -> bool:
 
 
 def _plain_word(word: str, project: str) -> str:
+    if "=" in word and _PRIVATE.match(word):
+        return f"{word.partition('=')[0]}=<value>"
     for pattern, name in _VALUES:
         word = pattern.sub(name, word)
     if project and word.startswith(project.rstrip("/") + "/"):
         word = word[len(project.rstrip("/")) + 1 :]
+    if changes := _MUTATION.search(word) if "mutation" in word else None:
+        return f"{word.partition('=')[0]}='mutation {{ {changes[1]} … }}'"
     if len(word) > _LONG_WORD and re.search(r"\s", word):
         return "<text>"
     return f'"{word}"' if re.search(r"\s|^$", word) else word

@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -174,6 +175,12 @@ _IS_UNSAFE = late_pattern(_UNSAFE, re.IGNORECASE)
 def is_unsafe(command: str) -> bool:
     """Whether a command skips what guards the work, forces its way, or destroys something."""
     return bool(_IS_UNSAFE.search(command))
+
+
+@lru_cache(maxsize=1024)
+def gets_around(command: str) -> bool:
+    """Whether a command gets around a failure rather than over it: skips, hides, deletes."""
+    return bool(_GETS_AROUND.search(command))
 
 
 def recoveries(trace: Trace) -> list[Recovery]:

@@ -1,13 +1,13 @@
-"""How calls, tasks and sessions ended, each with the reason that says so.
+"""How calls ended, each with the reason that says so; tasks and sessions are `task_outcomes.py`'s.
 
 Owns the one table of signs by which runners, linters, compilers, package managers, git and HTTP say
 in their output how it went, and the rule when an exit code speaks for a command: never behind a
 pipe that hides it, never for a search that found nothing. What cannot be known is `unclear`.
-A task is a turn: a prompt and what followed it, up to what the user says next.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -23,7 +23,7 @@ from tacit.traces.command_purposes import (
     work_class,
 )
 from tacit.traces.tool_calls import command_of
-from tacit.traces.trace import REFUSED, ToolCall, Trace, Turn
+from tacit.traces.trace import REFUSED, ToolCall
 
 State = Literal["worked", "failed", "refused", "cancelled", "timed out", "unfinished", "unclear"]
 Reason = Literal[
@@ -76,10 +76,11 @@ SIGNS: tuple[Sign, ...] = (
     # golangci-lint, eslint, ruff, biome, flake8, shellcheck, prettier, black, tasks of a linter
     Sign("lint", _TAG + r"[1-9]\d* issues?:|^✖ [1-9]\d* problems? \([1-9]"
          r"|^Found [1-9]\d* (?:errors?|diagnostics?)"
-         r"(?!.*\b0 remaining)|^\s{1,4}× |^\[?lint[^\]\n]*\] ERROR|^\S+:\d+:\d+:? [EWF]\d{3} ",
+         r"(?!.*\b0 remaining)|^\s{1,4}× |^\[?lint[^\]\n]*\] ERROR|^\S+:\d+:\d+:? [EWF]\d{3} "
+         r"|^Summary: [1-9]\d* error",
          _TAG + r"0 issues\.|^All checks passed!|\b0 remaining\)"
               r"|^Checked \d+ files? in [^\n]*(?:No fixes|Fixed \d)"
-         r"|^✖ \d+ problems? \(0 errors"),
+         r"|^✖ \d+ problems? \(0 errors|^Summary: 0 error"),
     Sign("format", r"^\d+ files? would be reformatted|^\[warn\] Code style issues"
          r"|^\[?fmt[^\]\n]*\] ERROR",
          r"^All done! |^All matched files use|^\d+ files? (?:left unchanged|already formatted"
@@ -135,7 +136,11 @@ _STOPPED = late_pattern(r"\[Request interrupted by user|^(?:Operation )?(?:cance
      r"|aborted) by (?:the )?user", re.I | re.M)  # fmt: skip
 _TOOL_ERROR = late_pattern(r'^\s*(?:<tool_use_error>|Error\b[:.]?|\{"error":|\[?Error(?:Code)?\])')
 _OWN_EXIT = late_pattern(r"\b(?:exit|rc|status|ret|code)\w*\s*[:=]?\s*(\d{1,3})\s*$", re.I | re.M)
-_STARTED = late_pattern(r"running in (?:the )?background|^Command running in", re.IGNORECASE)
+_STARTED = late_pattern(
+    r"running in (?:the )?background|^Command running in|^(?:Process|Script) running with ", re.I
+)
+_CODE_UNSEEN = "Script completed\n"
+"""Before what a script printed of a command, which is seldom its exit code."""
 # Programs whose exit code 1 says that something is not there, or differs.
 _SEARCHES = {"grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which"}
 _NO_OUTPUT = late_pattern(
@@ -151,6 +156,8 @@ _ERROR_LINE = late_pattern(
 # They say nothing when all is well.
 _QUIET = {"go build", "go vet", "tsc", "gofmt", "git add", "git checkout", "git push", "git stash"}
 _QUIET_CLASSES = ("types", "format", "build")
+_ASKS = {"gh pr checks", "gh run watch", "gh run view"}
+_ASKING = {"--check", "--exit-code", "--exit-status"}
 _FILTERS = {"grep", "egrep", "fgrep", "rg", "awk", "sed"}
 _LOOKED_AT = 4000
 """Characters at the start and at the end of an output in which signs are looked for."""
@@ -161,29 +168,36 @@ _WORST_FIRST = {"failed": 0, "unclear": 1, "worked": 2}
 
 def call_outcome(call: ToolCall) -> Outcome:
     """How a call ended."""
-    stopped = _stopped(call)
+    stopped = stopped_early(call)
     if stopped is not None:
         return stopped
     if call.kind != "shell" or not (command := command_of(call).strip()):
         return _of_tool(call)
-    shell = _Shell(call, command)
-    found = [outcome for _, outcome in shell.each()] or [shell.of_looking()]
-    worst = min(found, key=lambda outcome: _WORST_FIRST.get(outcome.state, 1))
-    if worst.state == "unclear" and call.failed and not shell.is_search:
-        return Outcome("failed", "exit code", _line(call.error or call.result))
-    return worst
+    return _shell_outcomes(command, call.result, call.failed, call.error)[0]
 
 
 def purpose_outcomes(call: ToolCall) -> list[tuple[str, Outcome]]:
     """How each purpose of a shell call ended; nothing of one that only looked around."""
-    return _purposes(call, _stopped(call))
-
-
-def _purposes(call: ToolCall, stopped: Outcome | None) -> list[tuple[str, Outcome]]:
-    """The same of a call that was, or was not, stopped."""
+    stopped = stopped_early(call)
     if call.kind != "shell" or not (command := command_of(call).strip()):
         return []
-    return [(name, stopped or outcome) for name, outcome in _Shell(call, command).each()]
+    each = _shell_outcomes(command, call.result, call.failed, call.error)[1]
+    return [(name, stopped or outcome) for name, outcome in each]
+
+
+@lru_cache(maxsize=256)
+def _shell_outcomes(
+    command: str, result: str, failed: bool, error: str
+) -> tuple[Outcome, tuple[tuple[str, Outcome], ...]]:
+    """How a command ended, and each of its purposes; of one session this is asked several times."""
+    call = ToolCall("", "", "shell", {"command": command}, result, failed, error)
+    shell = _Shell(call, command)
+    each = tuple(shell.each())
+    found = [outcome for _, outcome in each] or [shell.of_looking()]
+    worst = min(found, key=lambda outcome: _WORST_FIRST.get(outcome.state, 1))
+    if worst.state == "unclear" and failed and not shell.is_search:
+        worst = Outcome("failed", "exit code", telling_line(error or result))
+    return worst, each
 
 
 def failed_check(call: ToolCall) -> WorkClass | None:
@@ -192,27 +206,43 @@ def failed_check(call: ToolCall) -> WorkClass | None:
     return next((work for work, sign in _FAILED if work and sign.search(ends)), None)
 
 
-def _stopped(call: ToolCall) -> Outcome | None:
+def says_well(work: WorkClass | None, line: str) -> bool:
+    """Whether by `line` a program of that class of work says that all is well."""
+    return any(work == own and sign.search(line) for own, sign in _WORKED)
+
+
+_ABSENT = late_pattern(
+    r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)", re.I | re.M
+)
+
+
+def absent_program(said: str) -> str:
+    """The program that a shell did not find."""
+    found = _ABSENT.search(said)
+    return (found[1] or found[2]) if found else ""
+
+
+def stopped_early(call: ToolCall) -> Outcome | None:
     """Where a call did not come to its own end."""
     if not call.finished:
         return Outcome("unfinished")
     if call.error == REFUSED:
-        return Outcome("refused", "user", _line(call.result))
+        return Outcome("refused", "user", telling_line(call.result))
     ends = f"{call.result[:400]}\n{call.result[-400:]}\n{call.error}"
     if call.failed and _SIBLING.search(ends):
-        return Outcome("cancelled", "sibling", _line(ends))
+        return Outcome("cancelled", "sibling", telling_line(ends))
     if "user" in ends.lower() and _STOPPED.search(ends):
-        return Outcome("cancelled", "user", _line(ends))
+        return Outcome("cancelled", "user", telling_line(ends))
     if call.failed and (found := _TIMED_OUT.search(ends)):
-        return Outcome("timed out", "tool", _line(found[0]))
+        return Outcome("timed out", "tool", telling_line(found[0]))
     return None
 
 
 def _of_tool(call: ToolCall) -> Outcome:
     if call.failed:
-        return Outcome("failed", "tool", _line(call.error or call.result))
+        return Outcome("failed", "tool", telling_line(call.error or call.result))
     if _TOOL_ERROR.match(call.result) and call.kind == "other":
-        return Outcome("failed", "output", _line(call.result))
+        return Outcome("failed", "output", telling_line(call.result))
     return Outcome("worked", "tool")
 
 
@@ -223,7 +253,8 @@ class _Shell:
         self.call = call
         self.parts = joined_commands(command)
         self.pipefail = "pipefail" in command
-        result = call.result
+        self.unseen = call.result.startswith(_CODE_UNSEEN)
+        result = call.result.removeprefix(_CODE_UNSEEN)
         if len(result) > 2 * _LOOKED_AT:
             result = f"{result[:_LOOKED_AT]}\n{result[-_LOOKED_AT:]}"
         self.output = result
@@ -251,6 +282,8 @@ class _Shell:
         yield from found.items()
 
     def _of_part(self, at: int, name: str) -> Outcome:
+        if by_shell := self._of_shell(at):
+            return by_shell
         if self.call.failed and (by_git := self._of_commit(at, name)):
             return by_git
         if _STARTED.search(self.output[:300]):
@@ -263,9 +296,31 @@ class _Shell:
         by_output = self._by_signs(name)
         if by_output is not None and (by_output.state == "failed" or not self.call.failed):
             return by_output
+        if self.call.failed and self._tells_by_code(at, name):
+            return Outcome("worked", "output", telling_line(self.output))
         if self.call.failed and not self.is_search:
             return self._failed(name)
         return self._silent(name) or self._shown(name) or Outcome("unclear", "hidden")
+
+    def _tells_by_code(self, at: int, name: str) -> bool:
+        """Whether the code answers a question, such as whether checks elsewhere are done."""
+        asks = name in _ASKS or (work_class(name) is None and _ASKING & set(self.parts[at].words))
+        return bool(asks) and not _ERROR_LINE.search(self.output)
+
+    def _of_shell(self, at: int) -> Outcome | None:
+        """What it means for a part that the shell did not find the folder or the program of
+        another: what stands before that in a chain worked, and the rest did not run."""
+        if "not found" not in self.output and "cd:" not in self.output:
+            return None
+        gone = absent_program(self.output)
+        firsts = [part.words[0].rpartition("/")[2] for part in self.parts]
+        if not gone and _NO_FOLDER.search(self.output):
+            gone = "cd"
+        if gone not in firsts or gone == firsts[at]:
+            return None
+        chain = all(part.joined == "&&" for part in self.parts[at : firsts.index(gone)])
+        before = at < firsts.index(gone) and chain
+        return Outcome("worked", "output") if before else Outcome("unclear", "hidden")
 
     def _of_commit(self, at: int, name: str) -> Outcome | None:
         """Who stopped a chain that leads to a commit: staging has its own words for it and is
@@ -277,7 +332,11 @@ class _Shell:
         if not _NO_OUTPUT.sub("", self.output).strip():
             return None
         if unstaged := _UNSTAGED.search(self.output):
-            return Outcome("failed", "output", _line(unstaged[0])) if name == "git add" else None
+            return (
+                Outcome("failed", "output", telling_line(unstaged[0]))
+                if name == "git add"
+                else None
+            )
         if name == "git add":
             follows = self.parts[at].joined == "&&" and "git commit" in self.purposes[at:]
             return Outcome("worked", "output", "nothing was printed") if follows else None
@@ -287,7 +346,7 @@ class _Shell:
 
     def _speaks(self, at: int) -> bool:
         """Whether the code 0 of the whole says that part `at` worked: nothing hides its own."""
-        if self._piped(at):
+        if self.unseen or self._piped(at):
             return False
         return all(part.joined in ("&&", "", ")", "|", "|&") for part in self.parts[at:])
 
@@ -305,7 +364,7 @@ class _Shell:
         """The whole ended with another code than 0: whether that is because of `name`."""
         if len(set(self.named)) > 1 and (name != self.named[-1] or not self._by_signs(name)):
             return Outcome("unclear", "hidden")  # of several, nobody knows which
-        return Outcome("failed", "exit code", _line(self.call.error or self.output))
+        return Outcome("failed", "exit code", telling_line(self.call.error or self.output))
 
     def _by_signs(self, name: str) -> Outcome | None:
         """What the output says of the purpose `name`: first in the words of its own class, since
@@ -317,17 +376,13 @@ class _Shell:
         for others in (False, True):
             for state, signs in _SIGNS:
                 for work, sign in signs:
-                    fits = (
-                        (work != own and (alone or (last and work not in classes)))
-                        if others
-                        else work == own
-                    )
+                    fits = alone or (last and work not in classes) if others else work == own
                     if fits and (found := sign.search(self.output)):
                         line = self.output[found.start() :].partition("\n")[0]
                         if line.startswith("Traceback"):
                             line = self.output.strip().rpartition("\n")[2]
                         echoed = state == "worked" and line.strip() in command_of(self.call)
-                        return Outcome(state, "output", "" if echoed else _line(line))
+                        return Outcome(state, "output", "" if echoed else telling_line(line))
         return None
 
     def _silent(self, name: str) -> Outcome | None:
@@ -346,7 +401,7 @@ class _Shell:
         """Something was asked for, and it was printed; a check has to say more than that."""
         said = _NO_OUTPUT.sub("", self.output).strip()
         if said and work_class(name) is None and not _ERROR_LINE.search(said):
-            return Outcome("worked", "output", _line(said))
+            return Outcome("worked", "output", telling_line(said))
         return None
 
     def of_looking(self) -> Outcome:
@@ -360,16 +415,14 @@ class _Shell:
             searched = last in _SEARCHES or bool(programs & _SEARCHES)
             if code == 1 and searched and not _complains(said, programs):
                 return Outcome("worked", "nothing found")
-            return Outcome("failed", "exit code", _line(self.call.error or self.output))
+            return Outcome("failed", "exit code", telling_line(self.call.error or self.output))
         if lines and len(lines) <= _SHORT_COMPLAINT and _complains(lines[:1], programs):
-            return Outcome("failed", "output", _line(lines[0]))
-        return (
-            Outcome("worked", "output" if self._piped(0) else "exit code")
-            if self.parts
-            else Outcome()
-        )
+            return Outcome("failed", "output", telling_line(lines[0]))
+        hidden = self.unseen or self._piped(0)
+        return Outcome("worked", "output" if hidden else "exit code") if self.parts else Outcome()
 
 
+_NO_FOLDER = late_pattern(r"\bcd: .*(?:no such file|not a directory|too many)", re.IGNORECASE)
 _SHORT_COMPLAINT = 8
 """Lines up to which an output that begins with a complaint is nothing else."""
 
@@ -409,192 +462,9 @@ def complaint(output: str) -> str:
     return re.sub(r"\.{4,}", " … ", shorten(one_line(found), 200))
 
 
-def _line(text: str) -> str:
+def telling_line(text: str) -> str:
     """The line of `text` that tells something, short."""
     for line in text.splitlines():
         if line.strip() and not values.exit_code(line) and not line.startswith("<"):
             return shorten(one_line(line), 200)
     return shorten(one_line(text), 200)
-
-
-# Tasks and sessions.
-
-_PRAISE = late_pattern(
-    r"^\W*(?:great|perfect|thanks?|thank you|works|it works|looks? good|lgtm|nice|awesome"
-    r"|excellent|good job|well done"
-    r"|super|parfait|merci|danke|perfekt|gracias|完美|谢谢|很好|ありがとう)\b|^\W*(?:完美|谢谢|很好|ありがとう)"
-    r"|^\W*(?:ok(?:ay)?\W+|now\W+|yes\W+)?(?:commit|push|merge|ship|release|tag|create (?:a "
-    r"|the )?(?:pr|pull request)|open a pr)\b",
-    re.IGNORECASE,
-)
-# Each with words of which one stands in whatever it fits, in a text of plain letters.
-_COMPLAINTS = (
-    (("no", "wrong"), late_pattern(r"^\W*(?:no|nope|wrong)\b(?!\s+(?:problem|worries))", re.I)),
-    (("work", "fixed", "there", "right", "correct", "pass"), late_pattern(
-        r"\b(?:still|doesn['’]?t|does not|didn['’]?t|isn['’]?t|not)\s+(?:\w+\s+){0,2}(?:work"
-        r"|working|fixed|there|right|correct|pass)\w*\b", re.I)),
-    (("fail", "broken", "wrong", "red"), late_pattern(
-        r"\b(?:still|checks?|tests?|ci|build)\s+(?:still\s+)?(?:fail|broken|wrong|red)\w*", re.I)),
-    (("error", "issue", "bug", "problem", "log"), late_pattern(
-        r"\bi(?:['’]ve)?\s+(?:\w+\s+){0,6}?(?:get|got|see|have)\s+(?:an?|the|th(?:is|at|ese))\s+"
-        r"(?:\w+\s+){0,2}(?:error|issue|bug|problem|log)s?\b", re.I)),
-    (("nein", "falsch"), late_pattern(r"不对|错了|还是不行|違う|nein|falsch", re.I)),
-)  # fmt: skip
-_THEN_SHIP = late_pattern(r"(?:^|\band|\bthen|,|\.)\s+(?:commit|push|merge)\b[^?]*$", re.IGNORECASE)
-_SHORT_ORDER = 80
-"""Characters up to which a prompt that ends in an order to ship asks for little else."""
-_SHIPS = late_pattern(
-    r"^(?:git push|git merge|gh pr (?:create|merge)|gh release|npm publish|cargo publish|twine)"
-)
-
-
-_CI_READ = late_pattern(r"\bgh (?:run (?:view|watch)|api)\b")
-_CI_FAILED = late_pattern(r'^X \S|"conclusion": ?"failure"', re.MULTILINE)
-_CI_PASSED = late_pattern(r'^✓ \S|"conclusion": ?"success"', re.MULTILINE)
-_NO_HOOK = late_pattern(r"\s--no-verify\b")
-_NAMES_CHECK = late_pattern(r"\b(?:tests?|ci|build|lint\w*|checks?|pipeline)\b", re.IGNORECASE)
-_PROVES = ("test", "check")
-"""Classes of work that show that something does what it should; a build shows that it builds."""
-
-
-class TaskOutcome(msgspec.Struct, frozen=True):
-    """How one turn ended by its own evidence, and what its prompt says of the turn before."""
-
-    own: Outcome = Outcome()
-    before: Outcome = Outcome()
-    changed: bool = False
-    """Whether it changed files."""
-    failing: tuple[str, ...] = ()
-    """The classes of checks that failed last, each with what it said."""
-    passed: tuple[str, ...] = ()
-
-
-def task_outcome(turn: Turn) -> TaskOutcome:
-    """What a turn shows by itself: its last checks, what it shipped, the words that begin it."""
-    last: dict[str, Outcome] = {}
-    changed = stopped = forced = False
-    for call in turn.calls:
-        if call.kind in ("write", "edit") and not call.failed:
-            changed = True
-            last = {key: found for key, found in last.items() if found.failed}
-        end, command = _stopped(call), command_of(call)
-        stopped = end is not None and end.state in ("cancelled", "unfinished")
-        if "--no-verify" in command and _NO_HOOK.search(command):
-            forced |= "no-verify" not in turn.prompt  # what the hook had said stands
-        if (ci := _ci(call, command)) and any(_SHIPS.match(key) for key in last):
-            last["ci"] = ci
-        for name, outcome in _purposes(call, end):
-            key = work_class(name) or (name if _SHIPS.match(name) else "format")
-            key = "commit" if name.endswith("git commit") else key
-            if key != "format" and (outcome.failed or outcome.state == "worked"):
-                said = shorten(f"{name}: {outcome.evidence or outcome.state}", 200)
-                state: State = "failed" if outcome.failed else "worked"
-                last.pop(key, None)
-                last[key] = Outcome(state, outcome.reason, said)
-    return TaskOutcome(
-        Outcome("unclear", "user") if stopped or forced else _by_checks(last, turn.prompt),
-        _said_of_before(turn.prompt),
-        changed,
-        tuple(key for key, found in last.items() if found.failed),
-        tuple(key for key, found in last.items() if not found.failed),
-    )
-
-
-def _ci(call: ToolCall, command: str) -> Outcome | None:
-    """How a run of the forge's checks ended, where a call asked for it."""
-    if "gh " not in command or not _CI_READ.search(command):
-        return None
-    if found := _CI_FAILED.search(call.result):
-        return Outcome("failed", "output", _line(call.result[found.start() :]))
-    return Outcome("worked", "output") if _CI_PASSED.search(call.result) else None
-
-
-def _by_checks(last: dict[str, Outcome], prompt: str) -> Outcome:
-    """What the last checks of a turn say together: a failure outweighs the rest, and that it
-    builds or that a linter is content is success only where that was asked for."""
-    ends = sorted(last.items(), key=lambda item: (item[1].failed, _proves(item[0], prompt)))
-    if not ends:
-        return Outcome()
-    key, outcome = ends[-1]
-    if outcome.failed or _proves(key, prompt):
-        return outcome
-    return Outcome("unclear", outcome.reason, outcome.evidence)
-
-
-def _proves(key: str, prompt: str) -> bool:
-    named = re.search(rf"\b{re.escape(key.rstrip('s'))}", prompt, re.IGNORECASE)
-    return key in _PROVES or bool(_SHIPS.match(key)) or named is not None
-
-
-def _said_of_before(prompt: str) -> Outcome:
-    start = prompt.strip()[:300]
-    lower = start.lower() if start.isascii() else ""
-    for words, complaint in _COMPLAINTS:
-        may_fit = not lower or any(word in lower for word in words)
-        if may_fit and complaint.search(start):
-            return Outcome("failed", "user", _line(start))
-    pleased = _PRAISE.match(start) or (len(start) <= _SHORT_ORDER and _THEN_SHIP.search(start))
-    return Outcome("worked", "user", _line(start)) if pleased else Outcome()
-
-
-def task_outcomes(marks: Sequence[TaskOutcome]) -> list[Outcome]:
-    """How each task ended: by what the user said next, else by its own evidence.
-
-    A check that failed is over when checks of its class work, or when a commit that it had stopped
-    was made on the user's order. Praise does not make a failed check good, and a check that passes
-    does not answer a complaint that is not about it.
-    """
-    found = []
-    failing: set[str] = set()
-    for at, mark in enumerate(marks):
-        stopped_before = "commit" in failing
-        failing = (failing | set(mark.failing)) - set(mark.passed)
-        said = marks[at + 1].before if at + 1 < len(marks) else Outcome()
-        ordered = stopped_before and mark.own.evidence.partition(": ")[0].endswith("git commit")
-        if said.state == "failed":
-            found.append(said)
-        elif said.state == "worked":
-            found.append(
-                said
-                if mark.own.state != "failed"
-                else Outcome("unclear", "user", mark.own.evidence)
-            )
-        elif mark.own.state == "worked" and _unanswered(mark):
-            found.append(Outcome("unclear", "user", mark.before.evidence))
-        elif mark.own.state == "worked" and failing and not ordered:
-            still = f"{', '.join(sorted(failing))} failed before, and did not work since"
-            found.append(Outcome("unclear", "output", still))
-        else:
-            found.append(mark.own)
-    return found
-
-
-def _unanswered(mark: TaskOutcome) -> bool:
-    """Whether a turn began with a complaint that is not about the checks that then passed."""
-    complains = mark.before.state == "failed" and not _NAMES_CHECK.search(mark.before.evidence)
-    return complains and any(key in _PROVES for key in mark.passed)
-
-
-def session_outcome(marks: Sequence[TaskOutcome], verdict: str = "") -> Outcome:
-    """How a session ended: a verifier's verdict, else the last task that can be judged, unless
-    files were changed after it."""
-    if verdict:
-        return Outcome(_judged(verdict.rpartition(": ")[2]), "verdict", verdict)
-    for mark, outcome in zip(reversed(marks), reversed(task_outcomes(marks)), strict=True):
-        if outcome.state != "unclear" or mark.changed:
-            return outcome
-    return Outcome()
-
-
-def _judged(value: str) -> State:
-    """What a verdict's value says: true and false, or a number, of which a part is neither."""
-    try:
-        number = float(value)
-    except ValueError:
-        return "failed" if value == "false" else "worked"
-    return "worked" if number >= 1 else "failed" if number <= 0 else "unclear"
-
-
-def trace_outcome(trace: Trace) -> Outcome:
-    """How the session of `trace` ended."""
-    return session_outcome([task_outcome(turn) for turn in trace.turns], trace.head.verdict)

@@ -21,8 +21,9 @@ import msgspec
 from tacit.base.patterns import late_pattern
 from tacit.traces.assembler import READERS, Bookmark, Reading
 from tacit.traces.host import Source
-from tacit.traces.outcomes import TaskOutcome, call_outcome, session_outcome, task_outcome
+from tacit.traces.outcomes import call_outcome
 from tacit.traces.redaction import Known, Rules, redacted, sum_counts
+from tacit.traces.task_outcomes import TaskOutcome, session_outcome, task_outcome
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import Head, Told, ToolCall, Turn, text_of_step
 

@@ -93,7 +93,7 @@ _POINTING = late_pattern(
     re.IGNORECASE,
 )
 _JOINED = " \t,，、;；:：-–—"
-_ENOUGH = 2
+_ENOUGH, _FEW = 2, 3
 
 
 def remembered(told: list[str], at: int) -> str:
@@ -115,7 +115,8 @@ def remembered(told: list[str], at: int) -> str:
     else:
         thing = behind
     if _says_something(thing) and not (_POINTING.match(thing) and thing == behind):
-        return thing
+        few = at > 0 and len(content_words(thing)) <= _FEW and not WIDE.search(thing)
+        return f"{told[0]} {thing}" if few else thing  # what it is about stands first
     near = [told[n] for n in (at - 1, at + 1) if 0 <= n < len(told)]
     return next((f"{one} {thing}".strip() for one in near if _says_something(one)), "")
 
@@ -225,6 +226,14 @@ _TOGETHER_WIDE = late_pattern(
 )
 
 
+_IN_LANGUAGE = late_pattern(
+    rf"\bin\s+({_TONGUE})\b|\bна\s+(\w+)ском\b|\bпо-(\w+)ски\b|\b(?:auf|en|em|in)\s+(deutsch|englisch|français"
+    r"|anglais|español|inglés|castellano|português|inglês|italiano|inglese)\b|\b(türkçe)\b|(हिंदी|हिन्दी)"
+    r"|(中文|英文|英[语語]|日[语語文])|(日本語|英語)|(한국어|영어)로",
+    re.IGNORECASE,
+)
+
+
 def is_working_rule(sentence: str) -> bool:
     """Whether a sentence says how agent and user work together: that is meant to last."""
     return bool((_TOGETHER_WIDE if WIDE.search(sentence) else _TOGETHER).search(sentence))
@@ -306,3 +315,10 @@ DESCRIBES_ABROAD = late_pattern(
     r"|失[败敗]|报错|報錯|出错|出錯|崩[溃潰]|のはなぜ|なぜ|どうして|ってしま|エラーが"
     r"|ですか|ますか|でしょうか|ませんか|かな(?:$|。)|왜\s|실패|오류|(?:까|나요|니)\W*$"
 )
+
+
+def language_of_work(sentence: str) -> str:
+    """The language that a working rule says is to be used; empty where it is about something
+    else."""
+    found = _IN_LANGUAGE.search(sentence) if is_working_rule(sentence) else None
+    return next(filter(None, found.groups())).casefold() if found else ""

@@ -24,10 +24,11 @@ from tacit.traces import redaction, session_rows, session_search
 from tacit.traces.assembler import Reading, repository_folder
 from tacit.traces.host import Host, Source
 from tacit.traces.hosts.tacit import session_ids, session_path
-from tacit.traces.outcomes import Outcome, task_outcomes
+from tacit.traces.outcomes import Outcome
 from tacit.traces.redaction import Redact, sum_counts
 from tacit.traces.session_rows import SHORT_ID, SessionRows, Written, turn_of
 from tacit.traces.session_search import Sought
+from tacit.traces.task_outcomes import task_outcomes
 from tacit.traces.trace import OWN_HOST, Head, Trace, Turn
 
 
@@ -437,8 +438,7 @@ _FAMILY = """
 
 def _begun_behind(own: tuple[Turn, ...], helper: tuple[Turn, ...]) -> int:
     """The place of the turn in which a helper began, by the clock; the last where nobody knows."""
-    began = helper[0].started if helper else None
-    if began is None:
+    if not helper or (began := helper[0].started) is None:
         return len(own) - 1
     places = [at for at, turn in enumerate(own) if turn.started and turn.started <= began]
     return places[-1] if places else -1

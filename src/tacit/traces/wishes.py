@@ -38,8 +38,6 @@ _LONGEST, _SHORTEST = 340, 12
 _WHOLE = 240
 """A prompt up to this length is kept whole: what stands around a wish explains it."""
 _FEW = 2
-
-
 Strength = Literal["rule", "correction", "manner", "product"]
 """A `rule` says itself that it lasts; a `correction` was said against what had been done; a
 `manner` says how things are to be made; `product` says what is built, which is a task unless it is
@@ -428,7 +426,7 @@ def _wishes_in(
             yield Wish(said.turn, _plain(whole), strength, _last_part(said.refused) if so else "")
 
 
-_UNSEEN = late_pattern("[\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff]")
+_UNSEEN = late_pattern(r"[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
 _FILLS = late_pattern(
     r"\s*(?:(?:yes|yeah|ok|okay|but|and|also|so|well|sure)\b[,\s]+|no,\s*)+", re.IGNORECASE
 )
@@ -441,10 +439,9 @@ def _plain(text: str) -> str:
     return left if len(left) >= _SHORTEST else text
 
 
-_FAR = 100
+_FAR, _BRIEF = 100, 60
 _CLAUSE = late_pattern(r",\s+(?:and\s+|but\s+)?")
 _WIDE_CLAUSE = late_pattern(r"[,，;；]\s*")
-_BRIEF = 60
 
 
 def _ruling_part(sentence: str, worked: bool) -> str:
@@ -533,13 +530,11 @@ def _asks(sentence: str, worked: bool) -> Strength | None:
         return "rule"
     if is_working_rule(sentence):
         return "rule"
-    if tells_where(sentence):
+    if tells_where(sentence) or (worked and _BY_TOOL.search(sentence)):
         return "rule"
     if _LATER.search(sentence) and _TELLS.search(sentence):
         return "rule"
     if _NOTED.search(sentence) and not _FOLLOWS.search(sentence):
-        return "rule"
-    if worked and _BY_TOOL.search(sentence):
         return "rule"
     if worked and _AGAINST.search(sentence):
         return "correction"

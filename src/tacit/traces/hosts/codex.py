@@ -4,7 +4,9 @@ Where it is told to (`local_thread_store_compression`), it compresses sessions t
 and unpacks one that goes on; while there are both, the plain one counts.
 Prompts are taken from events, not from the messages with role user: those also carry what the
 program itself tells the model. Whether a command failed stands in an event before its output, or
-in the words of the output.
+in the words of the output. Newer versions let the model write a script that calls tools (`exec`);
+what is told are the commands and patches in it. A command that goes on is asked after by later
+calls, and the end that these see is told of the command.
 
 Connected by a `hooks.json` of its own. A hook that the user did not trust is skipped in silence.
 """
@@ -313,18 +315,80 @@ class Codex(JsonlHost):
             into.state.pop("asked", None)
             name = values.string(payload.get("name")) or str(kind)
             given = payload.get("arguments", payload.get("input", payload.get("action")))
+            if name == "exec" and isinstance(given, str):
+                name, given = _scripted(given)
             into.called(call, name, given, at)
+            asks = values.arguments(given)
+            if first := into.state.get("running", {}).get(
+                str(asks.get("session_id") or f"cell {asks.get('cell_id')}")
+            ):
+                into.state.setdefault("asks", {})[call] = first
         elif kind in ("function_call_output", "custom_tool_call_output"):
             result, failed = _output(payload.get("output"))
             failed = failed or result.startswith(_NO_SUCH_TOOL)
             refused = result.strip().startswith(_REFUSED)
             error = REFUSED if refused else ""
             into.returned(call, result, failed=failed or refused, error=error, at=at)
+            self._goes_on(call, result, failed, at, into)
         elif kind == "web_search_call":
             into.called(call, "web_search", payload.get("action"), at)
             into.returned(call, at=at)
         elif kind not in ("reasoning", "ghost_snapshot", "compaction", "tool_search_output"):
             into.passed("unknown-record")
+
+    def _goes_on(self, call: str, result: str, failed: bool, at: Any, into: Assembler) -> None:
+        """Keep in mind which command goes on, and tell of it what a later call saw of its end."""
+        running, asks = into.state.setdefault("running", {}), into.state.setdefault("asks", {})
+        first = asks.pop(call, call)
+        if found := _RUNNING.match(result):
+            running[found[1] or f"cell {found[2]}"] = first
+            while len(running) > _MOST_RUNNING:
+                running.pop(next(iter(running)))
+        elif first != call and into.tool_of(first):
+            into.returned(first, result, failed=failed, at=at)
+
+
+_MOST_RUNNING = 20
+_RUNNING = re.compile(r"Process running with session ID (\d+)|Script running with cell ID (\d+)")
+_TEXT = r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`"
+_TOOL = re.compile(r"\btools\.(\w+)\(")
+_COMMAND = re.compile(rf"""["']?\bcmd["']?\s*:\s*({_TEXT})""")
+_FOLDER = re.compile(rf"""["']?\bworkdir["']?\s*:\s*(?:({_TEXT})|(\w+))""")
+_ASKED = re.compile(r"""["']?\bsession_id["']?\s*:\s*(\d+)""")
+_NAMED = re.compile(rf"\b(?:const|let|var)\s+(\w+)\s*=\s*({_TEXT})")
+_PATCH = re.compile(r"\*\*\* Begin Patch.*\*\*\* End Patch", re.DOTALL)
+
+
+def _scripted(script: str) -> tuple[str, dict[str, Any]]:
+    """The tool that a script calls, and with what: its commands as one command line, or a patch; of
+    a script that does something else, itself."""
+    named = {name: _decoded(text) for name, text in _NAMED.findall(script)}
+    tools = set(_TOOL.findall(script))
+    commands = [_decoded(text, named) for text in _COMMAND.findall(script)]
+    commands = commands or [named["cmd"]] if "cmd" in named else commands
+    if "exec_command" in tools and commands:
+        joined = "\n" if any("\n" in command for command in commands) else " && "
+        folder = {"workdir": _decoded(f[1]) if f[1] else named[f[2]]} if (
+            (f := _FOLDER.search(script)) and (f[1] or f[2] in named)
+        ) else {}  # fmt: skip
+        return "exec_command", {"cmd": joined.join(commands), **folder}
+    if "apply_patch" in tools:
+        texts = [*named.values(), *map(_decoded, re.findall(_TEXT, script))]
+        if patch := next((text for text in texts if _PATCH.search(text)), ""):
+            return "apply_patch", {"input": patch}
+    if "write_stdin" in tools and (asked := _ASKED.search(script)):
+        return "write_stdin", {"session_id": int(asked[1])}
+    return "exec", {"input": script}
+
+
+def _decoded(text: str, named: dict[str, str] | None = None) -> str:
+    """A string of a script as it is meant, with the values of `named` put in."""
+    inside = text[1:-1].replace("\\`", "`").replace("\\'", "'")
+    if text[0] != '"':
+        inside = re.sub(r'(?<!\\)"', '\\\\"', inside).replace("\n", "\\n").replace("\t", "\\t")
+    found = values.decoded_json(f'"{inside}"')
+    plain = found if isinstance(found, str) else text[1:-1]
+    return re.sub(r"\$\{(\w+)\}", lambda m: (named or {}).get(m[1], m[0]), plain)
 
 
 def _parent(meta: dict[str, Any]) -> str:
@@ -344,15 +408,26 @@ def _output(output: Any) -> tuple[str, bool]:
     if isinstance(output, dict):
         return values.text(output.get("content")), output.get("success") is False
     result = values.text(output)
-    if result.startswith('{"'):
-        inner = values.mapping(values.decoded_json(result))
-        if "output" in inner:
-            code = values.mapping(inner.get("metadata")).get("exit_code")
-            return values.text(inner["output"]), isinstance(code, int) and code != 0
+    code, head = None, ""
     if envelope := _ENVELOPE.match(result):
-        code = values.exit_code(envelope["head"])
-        return result[envelope.end() :], code not in (None, 0)
-    return result, False
+        code, result = values.exit_code(envelope["head"]), result[envelope.end() :]
+        result = result.removeprefix("\n") if isinstance(output, list) else result  # its own block
+        head = "".join(_UNKNOWN.findall(envelope["head"])[:1])
+    if result.startswith('{"'):
+        parts = [values.mapping(values.decoded_json(line)) for line in result.splitlines()]
+        if all("output" in part for part in parts):
+            result = "\n".join(values.text(part["output"]) for part in parts)
+            codes = [values.mapping(part.get("metadata", part)).get("exit_code") for part in parts]
+            code = next((c for c in codes if c != 0), 0)
+            goes_on = parts[-1].get("session_id")
+            head = f"Process running with session ID {goes_on}" if goes_on else ""
+    if not isinstance(code, int) and head:
+        return f"{head}\n{result}", False
+    return result, isinstance(code, int) and code != 0
+
+
+_UNKNOWN = re.compile(r"^(?:Process running with session ID \d+|Script \w+\b.*)$", re.MULTILINE)
+"""By which Codex says that it does not know how a command ended; it stays before the output."""
 
 
 HOSTS = (Codex(),)
