@@ -329,6 +329,55 @@ def test_one_wish_has_one_place() -> None:
     assert len(wish.sessions) == 2
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("No need for backward compatibility, nobody has it.",
+         "and we don't need backward compatibility there, it only makes the parser hard to read"),
+        ("отвечай мне на русском", "я просил разговаривать со мной на русском в этом проекте"),
+        ("请用中文回答", "以后跟我都用中文交流"),
+    ],
+)  # fmt: skip
+def test_a_wish_in_other_words_is_the_same(one: str, other: str) -> None:
+    """By a phrase of telling words, or by the language that is to be spoken."""
+    (wish,) = of_kind(count_findings(spoken(one, other)), WishFinding)
+    assert len(wish.sessions) == 2
+
+
+@pytest.mark.parametrize(
+    ("wish", "name"),
+    [
+        ("never execute docker, save in your memory please", "never-execute-docker"),
+        ("save in memory not write changelogs unless I request them",
+         "do-not-write-changelogs-unless-request"),
+        ("We no longer use tox here, remember that", "no-longer-tox"),
+        ("for future reference this is how it starts:\n\nmake serve watch", "serve-watch"),
+        ("要使用大量token时先询问我", "要使用大量-token-时先询问我"),
+        ("Я хочу, чтобы ты отвечал коротко и всегда показывал план",
+         "отвечал-коротко-всегда-показывал"),
+    ],
+)  # fmt: skip
+def test_a_wish_is_named_by_what_it_is_about(wish: str, name: str) -> None:
+    """With its negation, without the words that ask to remember it."""
+    (found,) = of_kind(count_findings(spoken(wish)), WishFinding)
+    assert draft(found).name == name
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("Final Review Estimate\", too", "Final Review Estimate", "Final Review Estimate 3."),
+        ("如何更新staging分支到最新", "staging分支是从哪里来的吗", "为什么staging分支没有记录"),
+        ("1) **I** do **all** code and **message** prep for a commit of the session",
+         "the **session** commit is yours, **not mine**, and **no** prep is a commit",
+         "**Your** session has no commit, **so** I cannot **prep** one"),
+    ],
+)  # fmt: skip
+def test_names_questions_and_pasted_answers_are_not_come_back_to(said: tuple[str, ...]) -> None:
+    """One sentence at least has to tell the agent what to do."""
+    assert count_findings(spoken(*said)) == []
+
+
 def test_remarks_are_gathered() -> None:
     """What was remarked once, without a rule in it, is one draft a project, and none if alone."""
     one = made(["Keep the parser simple, without new classes."], session="a", project="/p")
