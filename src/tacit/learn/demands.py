@@ -552,10 +552,14 @@ _ORDERS = re.compile(
 )
 
 
+_INTO = ("に", "で", "を", "へ", "으로")
+"""How a brief order ends, its verb left out."""
+
+
 def orders(text: str) -> bool:
     """Whether a sentence tells the agent what to do, rather than naming a thing."""
     if WIDE.search(text):
-        return asks_abroad(text) or is_lasting(text)
+        return asks_abroad(text) or is_lasting(text) or text.rstrip("。 ").endswith(_INTO)
     return not text.isascii() or bool(_ORDERS.search(text)) or is_lasting(text)
 
 

@@ -121,27 +121,26 @@ _AROUND = frozenset(
 )
 _SHORTEST, _MOST_NAMING = 3, 4
 _NEGATED = re.compile(
-    r"(?P<none>\b(?:don['’]?t|do\s+not|no)\s+need\b)|(?P<firm>\bnever\b)"
-    r"|\b(?:don['’]?t|do\s+not|should(?:n['’]t|\s+not)|must\s+not|not\s+to|^\W*not)\b"
-    r"|(?P<no>\bno(?:\s+longer)?\b)|(?P<other>\b(?:avoid|stop|without|без|ohne|sans|sem|senza)\b)",
+    r"(?P<no>\b(?:don['’]?t|do\s+not|no)\s+need\b)|(?P<itself>\bnever\b|\bno(?:\s+longer)?\b"
+    r"|\b(?:avoid|stop|without|без|ohne|sans|sem|senza)\b)|\b(?:don['’]?t|(?:do|must|should)\s+not)\b|(?P<bare>\bnot\b)",
     re.IGNORECASE,
 )
 
 
 def _wish_name(text: str) -> list[str]:
-    """The words of a wish that name it, with what negates the first of them."""
+    """The words of a wish that name it, with what negates them."""
     words = _naming_words(text)[:_MOST_NAMING]
-    at = re.search(rf"\b{re.escape(words[0])}\b", text, re.IGNORECASE) if words else None
-    if at is None or WIDE.search(text):
+    if WIDE.search(text):
         return words
-    *_, negated = [None, *_NEGATED.finditer(text[: at.start()])]
-    if negated is None or set(telling_words(text[negated.end() : at.start()])) - _AROUND:
-        return words
-    if negated["none"]:
-        return ["no", *words]
-    if negated["firm"] or negated["no"] or negated["other"]:
-        return [*negated[0].casefold().split(), *words]
-    return ["do", "not", *words]
+    named, at = list[str](), 0
+    for word in words:
+        found = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE).search(text, at)
+        for negated in _NEGATED.finditer(text[at : found.start()] if found else ""):
+            said = "no" if negated["no"] else negated["itself"] or (named and negated["bare"])
+            named += (said or "do not").casefold().split()
+        named.append(word)
+        at = found.end() if found else at
+    return named
 
 
 def _naming_words(text: str) -> list[str]:
