@@ -12,7 +12,7 @@ from tacit.traces.typed_words import WIDE, content_words, subject_words
 _MEMORY = r"(?:mem+[or]+[yrti]?(?:es|y)?|memory\.md|memories)"
 _PAGE = (
     r"(?:(?:claude|agents?|gemini|copilot-instructions)[\s.]*md|cursor\s?rules"
-    r"|(?:your|our|the|project|global)\s+(?:rules|guidelines|instructions|conventions|preferences))"
+    r"|(?:your|our|the|project|global)\s+(?:rules|guidelines|instructions|conventions|notes|preferences))"
 )
 _ABOUT_AGENT = r"(?:(?:your|claude(?:['’]s)?|agents?['’]?s?|project|global|user|long[- ]term)\s+)"
 _THIS = (
@@ -38,24 +38,35 @@ _ENGLISH = (
     r"(?:\s+in\s+(?:the|this|our)\s+\w+)?"
     rf"|\b(?:make|turn|write|save)\s+{_THIS}\s+(?:workflow\s+|process\s+)?(?:into\s+|as\s+)?an?\s+"
     r"(?:reusable\s+)?(?:skill|slash\s+command|standing\s+order)\b"
-    r"|\bnote\s+(?:for|to)\s+(?:later|yourself|the\s+future|future\s+(?:you|work|sessions)))"
+    r"|\bnote\s+(?:for|to)\s+(?:later|yourself|the\s+future|future\s+(?:you|work|sessions))"
+    rf"|\b(?:add|put|store|keep)\s+(?:{_THIS}\s+)?(?:in|into|to)\s+{_MEMORY}(?=\s+that\b|\s*[:：])"
+    rf"|\bupdate\s+(?:your|the)\s+{_MEMORY}(?=\s+that\b|\s*[:：,])"
+    rf"|\b(?:add|put|write|note|save)\s+(?:an?\s+\w+\s+|{_THIS}\s+)?(?:in|into|to)\s+(?:the\s+)?{_PAGE}"
+    r"(?=\s+that\b|\s*[:：])|\b(?:make\s+a|take)\s+note(?=\s+that\b|\s*[:：])"
+    rf"|\bremember\s+{_THIS}(?:\s+(?:rule|fact))?(?=\s*[,:：])|\bremember(?=\s*[:：])"
+    r"|\bsave\s+(?:this|it|that)\s+for\s+(?:later|(?:the\s+)?future(?:\s+\w+)?)(?=\s*[:：,]|\s*$)"
+    r"|^\W*(?:fyi\W+)?for\s+(?:next\s+time|(?:the\s+)?future(?:\s+(?:sessions?|work))?)(?=\s*[:：,]))"
     r"(?:\s*,?\s*(?:please|pls|thanks)\b)?(?:\s+(?:that|this:))?\s*[:：]?"
 )
 _ABROAD = (
     # Chinese
-    r"(?:请|請)?你?(?:一定)?要?(?:记住|記住|牢记|牢記|记下来|記下來)(?:了|一下|这一?点|這一?點)*[：:，,\s]*"
+    r"(?<![^\s，,。;；])(?:请|請)?你?(?:一定)?要?(?:记住|記住|牢记|牢記|记下来|記下來)(?:了|一下|这一?点|這一?點)*"
+    r"(?!我(?!们|們|的)|密[码碼]|用[户戶]|登[录錄]|[账帳][号號]|[选選][择擇]|[状狀][态態])[：:，,\s]*"
+    r"|(?:请|請|把|将|將|这|這|条|條|规则|規則|加|写|寫|添)*(?:写|寫|加|添加)?(?:到|进|進|入)\s*"
+    r"(?:claude|agents|gemini)\.md(?:里|中)?(?=\s*[：:])"
     r"|[，,]?(?:并|並|请|請)*(?:[将將把]?[这這它](?:个|個|条|條|些|点|點)?(?:功能|流程|操作|规则|規則)?)?"
     r"(?:写|寫|存|保存|加|记|記|添加|记录|記錄)(?:到|进|進|入|在)\s*(?:你的?|全局|项目)*(?:长期|長期)?"
     r"(?:记忆|記憶|memory)(?:里|中|裡|库)?[：:]?"
     r"|[，,]?(?:并|並|请|請)*[将將把][这這](?:个|個)?(?:功能|流程|操作|步骤|步驟)?"
     r"(?:写|寫|做|保存|封装|总结|沉淀)(?:成|为|為)\s*(?:一个|一個)?\s*(?:skill|技能|规则|規則)"
     # Japanese
-    r"|[、。]?(?:これ|それ|このこと)?[をは]?(?:よく)?(?:覚えて|記憶して)(?:おいて|い?て)?(?:ください|下さい|ほしい|欲しい|くれ|ね)*"
-    r"(?=[、。\s]|$)|(?:これを)?(?:メモリー?|記憶)に(?:保存|記録|追加)して(?:おいて)?(?:ください|下さい|ね)*"
+    r"|[、。]?(?:これ|それ|この[^\s。、]{1,6})?[をは]?(?:よく)?(?:覚えて|記憶して)(?:おいて|い?て)?(?:ください|下さい|ほしい|欲しい|くれ|ね)*"
+    r"(?=[、。：:\s]|$)|(?:claude|agents|gemini)\.mdに(?:追記|追加|記載)して(?:おいて)?(?:ください)?(?=[：:])|(?:これを)?(?:メモリー?|記憶)に(?:保存|記録|追加)して(?:おいて)?(?:ください|下さい|ね)*"
     # Korean
     r"|(?:이걸|이거|이것을|꼭)?\s*(?:을|를)?\s*기억해\s*(?:줘|둬|두세요|주세요|놔)(?:요)?|메모리에\s*(?:저장|기록)\S*"
+    r"|(?:claude|agents|gemini)\.md에\s*(?:추가|기록|저장)[^\s:：]*(?=\s*[:：])"
     # Russian, Ukrainian
-    r"|\bзапомни(?:те)?\b(?:,?\s*пожалуйста)?[,:]?(?:\s*что\b)?|\bзапам['’]ятай\b[,:]?(?:\s*що\b)?"
+    r"|\bзапомни(?:те)?\b(?:,?\s*пожалуйста)?(?:\s*[,:—-]\s*|\s+(?=что\b|это\b)|\s*$)(?:что\b)?|\bзапам['’]ятай\b[,:]?(?:\s*що\b)?"
     r"|,?\s*(?:и\s+)?\b(?:сохрани|запиши|занеси|добавь)\s+(?:это\s+)?(?:себе\s+)?в\s+(?:свою\s+)?"
     r"(?:память|правила|claude\.md)\b"
     # German, Dutch
@@ -63,22 +74,22 @@ _ABROAD = (
     r"|,?\s*(?:und\s+)?\b(?:speicher\w*|schreib\w*)\s+(?:das\s+|es\s+|dir\s+)*in\s+(?:dein|das|die)\w*\s+"
     r"(?:gedächtnis|memory|regeln|claude\.md)\b"
     # French
-    r"|\b(?:retiens|mémorise|souviens-toi|rappelle-toi)\b(?:\s+(?:bien|ça|cela|ceci))*[,:]?(?:\s*qu(?:e\b|['’]))?"
+    r"|\b(?:retiens|mémorise|souviens-toi|rappelle-toi)\b(?:\s+(?:bien|ça|cela|ceci))*(?:\s*[,:]|\s+qu(?:e\b|['’])|\s*$)"
     r"|,?\s*(?:et\s+)?\b(?:enregistre|garde|note|sauvegarde|ajoute)(?:-le|-ça|-la)?\s+(?:ça\s+|cela\s+|ceci\s+)?"
     r"(?:en|dans|à)\s+(?:ta\s+|la\s+|tes\s+)?(?:mémoire|règles|claude\.md)\b"
     # Spanish
-    r"|\b(?:recuerda|acuérdate|memoriza)\b(?:\s+de)?[,:]?(?:\s*que\b)?(?=\s)"
+    r"|\b(?:recuerda|acuérdate|memoriza)\b(?:\s+de)?(?:\s*[,:]|\s+que\b|\s*$)"
     r"|,?\s*(?:y\s+)?\b(?:guarda|guárda(?:lo)?|anota|añade|agrega)(?:lo)?\s+(?:esto\s+|eso\s+)?(?:en|a)\s+"
-    r"(?:tu\s+|la\s+|tus\s+)?(?:memoria|reglas|claude\.md)\b"
+    r"(?:tu\s+|la\s+|tus\s+)?(?:memoria|reglas|claude\.md)\b(?:\s+que\b)?"
     # Portuguese
     r"|\blembr[ea](?:-se|-te)?\s+(?:de\s+|disso\W+)?que\b|\blembre-se\b[,:]?(?:\s+sempre)?(?:\s+de\b)?"
-    r"|,?\s*(?:e\s+)?\b(?:guarde|salve|salva|anote|grave)\s+(?:isso\s+|isto\s+)?(?:na|em)\s+(?:sua\s+|tua\s+)?memória\b"
+    r"|,?\s*(?:e\s+)?\b(?:guarde|salve|salva|anote|grave)\s+(?:isso\s+|isto\s+)?(?:na|em)\s+(?:sua\s+|tua\s+)?memória\b(?:\s+que\b)?"
     # Italian
-    r"|\b(?:ricorda(?:ti)?|memorizza|tieni\s+a\s+mente)\b[,:]?(?:\s*(?:di|che)\b)?(?=\s)"
-    r"|,?\s*(?:e\s+)?\b(?:salva|annota)(?:lo)?\s+(?:questo\s+)?(?:in|nella)\s+(?:tua\s+)?memoria\b"
+    r"|\b(?:ricorda(?:ti)?|memorizza|tieni\s+a\s+mente)\b(?:\s*[,:]|\s+(?:di|che)\b|\s*$)"
+    r"|,?\s*(?:e\s+)?\b(?:salva|annota)(?:lo)?\s+(?:questo\s+)?(?:in|nella)\s+(?:tua\s+)?memoria\b(?:\s+che\b)?"
     # Turkish, Polish, Hindi
-    r"|\bunutma(?:\b|yın)[:,]?|\b(?:bunu\s+)?(?:hafızana|hafızaya|belleğine)\s+(?:kaydet|ekle|al)\b"
-    r"|\bzapamiętaj\b[,:]?(?:\s*że\b)?|याद\s+रख(?:ना|ो|ें|िए|िएगा)[,:]?(?:\s*कि)?"
+    r"|\bunutma(?:yın)?(?:\s*[:,]|\W*$)|\b(?:bunu\s+)?(?:hafızana|hafızaya|belleğine)\s+(?:kaydet|ekle|al)\b"
+    r"|\bzapamiętaj\b(?:\s*[,:]|\s+że\b)|याद\s+रख(?:ना|ो|ें|िए|िएगा)[,:]?(?:\s*कि)?"
 )
 _REMEMBER = late_pattern(rf"{_ENGLISH}|{_ABROAD}", re.IGNORECASE)
 # What sounds like it, and is a question, praise, or about what somebody else remembers.
@@ -117,7 +128,8 @@ def remembered(told: list[str], at: int) -> str:
     if _says_something(thing) and not (_POINTING.match(thing) and thing == behind):
         few = at > 0 and len(content_words(thing)) <= _FEW and not WIDE.search(thing)
         return f"{told[0]} {thing}" if few else thing  # what it is about stands first
-    near = [told[n] for n in (at - 1, at + 1) if 0 <= n < len(told)]
+    beside = (at + 1, at - 1) if sentence.endswith((":", "：")) else (at - 1, at + 1)
+    near = [told[n] for n in beside if 0 <= n < len(told)]
     return next((f"{one} {thing}".strip() for one in near if _says_something(one)), "")
 
 
@@ -149,6 +161,17 @@ _TOGETHER = late_pattern(
     | \b(?:always|never|must|only|every|any)\b[^.?!]*\b(?:after|once|until|unless)\s+i(?:['’]ve
     |\s+have)?\s+
       (?:agree|approve|confirm|ok|say\s+so|sign)
+    | \bonly\s+(?:change|commit|create|deploy|edit|merge|open|push|release
+    |run)\b[^.?!]*\b(?:after|if|once|when)\s+i\b
+    | \b(?:describe|discuss|explain|plan|propose|show
+    |tell)\b[^.?!]*\bbefore\s+(?:you\s+)?(?:chang|cod|commit|delet
+    |edit|implement|mak|modif|touch|writ)\w*\s+(?:any|code\b|files?\b)
+    | ^\W*(?:please\s+)?no\s+(?:\w+\s+)?\w+s?\s+in\s+(?:the\s+|your\s+|my\s+
+    |our\s+)?(?:answers?|code|comments?|commits?
+    |docs?|messages?|names|prs?|repl(?:y|ies)|responses?)\b
+    | \b(?:answer|reply|respond)\s+(?:\w+\s+)?(?:brief|concise|short)(?:ly)?\b
+    | \bkeep\s+(?:your\s+|the\s+|all\s+)?(?:answers|repl(?:y|ies)|responses|explanations
+    |summaries)\s+\w+
     | \b(?:answer|reply|respond|speak|talk|communicate)\b(?:\s+(?:to|with|me|only|always|back
     |everything))*
       \s+in\s+{_TONGUE}\b
@@ -163,7 +186,8 @@ _TOGETHER = late_pattern(
       \b[^.?!]{{0,30}}co-authored-by
     | \bohne\s+(?:meine|mein|vorherige|mich\s+zu)\s+(?:\w+\s+)?(?:zustimmung|bestätigung
     |erlaubnis|freigabe|ok
-    |einverständnis|fragen)\b | \bfrag\w*\s+mich\b[^.?!]*\bbevor\b
+    |einverständnis|fragen)\b | \bohne\s+(?:\w+\s+)?(?:rückfrage|rücksprache|absprache)\b
+    | \bfrag\w*\s+(?:mich|immer)\b[^.?!]*\bbevor\b
     | \bbevor\b[^.?!]*\bfrag\w*\s+mich\b
     | \berst\s+nach\s+meiner\s+(?:zustimmung|bestätigung|freigabe)\b
     | \b(?:antworte|sprich|rede|kommuniziere)\b[^.?!]*\bauf\s+(?:deutsch|englisch)\b
@@ -185,6 +209,7 @@ _TOGETHER = late_pattern(
     |peça\s+(?:minha\s+)?(?:permissão|confirmação))\b
     | \b(?:responda|responde|fale)\b[^.?!]*\bem\s+(?:português|inglês)\b
     | \bsenza\s+(?:la\s+)?mi[ao]\s+(?:conferma|approvazione|permesso|autorizzazione|consenso)\b
+    | \bsenza\s+(?:chiedermi|consultarmi|avvisarmi)\b
     | \b(?:chiedimi|consultami)\b[^.?!]*\bprima\s+di\b | \bprima\s+di\b[^.?!]*\b(?:chiedimi
     |consultami)\b
     | \brispondi(?:mi)?\b[^.?!]*\bin\s+(?:italiano|inglese)\b
@@ -195,6 +220,9 @@ _TOGETHER = late_pattern(
     |перед\s+(?:тем,?\s+как|каждым|любым|каждой|любой))\b
     | \b(?:отвеча(?:й|ть)|общай|говори|разговарив|работа(?:й|ть
     |л))\w*\s+(?:\w+\s+){{0,3}}(?:на\s+\w+ском|по-\w+ски)\b
+    | \b(?:пиши|комментируй)(?:те)?\b[^.?!]*\b(?:только|всегда|все)\b[^.?!]*\b(?:на\s+\w+ском
+    |по-\w+ски)\b
+    | \bотвеча\w+\s+(?:\w+\s+)?(?:кратко|коротко)\b
     | \b(?:onayım|iznim)\s+olmadan\b | \bbana\s+sormadan\b | \bönce\s+bana\s+sor
     | \btürkçe\s+(?:cevap|yanıt|konuş)
     | (?:अनुमति|पुष्टि|मंज़ूरी)\s+के\s+बिना | पहले\s+मुझसे\s+पूछ | (?:हिंदी|हिन्दी)\s+में\s+(?:जवाब|बात|उत्तर)""",
@@ -209,13 +237,17 @@ _TOGETHER_WIDE = late_pattern(
     r"|必[须須][^。?？]*(?:我的?(?:同意|确认|確認|批准)|先[^。?？]*(?:[计計][划劃]|方案|步[骤驟]))"
     r"|[用以](?:简体|繁体|繁體)?(?:中文|英文|英[语語]|日[语語文])(?:来|來|跟我|和我|与我)?"
     r"(?:回答|回复|回覆|交流|[对對][话話]|[沟溝]通|思考)"
+    r"|(?:回答|回复|回覆|[输輸]出|交流)[^。?？]{0,6}用(?:简体|繁体|繁體)?(?:中文|英文|英[语語]|日[语語文])"
+    r"|(?:不要|不能|[别別]|禁止|不[许許])(?:自[动動]|擅自|自行|主[动動]|随便|隨便)"
+    r"|前，?先[^。?？]{0,8}(?:[给給讓让跟和]我)(?:看|[确確][认認]|[说說]|[讨討][论論])"
     r"|(?:所有|全部|一律|任何|每)[^。?？]*(?:[绝絕][对對]|完整)路[径徑]"
     r"|(?i:commit\s*(?:message|msg|信息|消息)|提交(?:信息|[说說]明|消息|[讯訊]息))[^。?？]{0,10}"
     r"(?:要|必[须須]|[应應]|用|保持|遵循)"
     r"|(?:生成|[创創]建|提交|新建|[输輸]出|[写寫])[^。?？]{0,16}[时時][，,]?"
     r"[^。?？]*(?:文件|目[录錄]|位置|路[径徑]|文[档檔]|分支|[测測][试試])[^。?？]*(?:自[动動]|默[认認]|[统統]一|一律|放)"
     # Japanese
-    r"|(?:勝手に|許可なく|承認なしに?|確認なしに?|確認せずに|無断で)[^。]*(?:しないで|するな|禁止|[まめ]ないで|ないこと)"
+    r"|(?:勝手に|許可なく|承認なしに?|確認なしに?|確認せずに|無断で)[^。]*(?:ないで|するな|禁止|ないこと)"
+    r"|前に[^。]*(?:承認|許可|了承)を(?:得|取|もら|求)"
     r"|(?:変更|編集|実装|コミット|プッシュ|削除|作業|着手)(?:を)?(?:する|の)?前に(?:は|必ず|毎回)[^。]*"
     r"(?:確認|聞い|許可|相談|承認|見せ)|(?:日本語|英語)で(?:回答|答え|返信|返答|対応|会話|やり取り|応答)"
     r"|(?:すべて|全て|必ず|常に)[^。]*(?:絶対|フル)パス|コミットメッセージは[^。]*(?:して|書いて|お願い|こと|統一)"

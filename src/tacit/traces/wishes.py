@@ -139,7 +139,7 @@ _RULE = late_pattern(
     |est[ae])\b)|usamos
     |(?:de\s+(?:ahora|aquí)\s+)?en\s+adelante)\b
     | \b(?:daqui\s+(?:para|pra)\s+(?:a\s+)?frente|bundan\s+(?:sonra|böyle)|od\s+teraz
-    |vanaf\s+nu|на\s+будущее
+    |vanaf\s+nu|từ\s+(?:nay|giờ)|mulai\s+sekarang|на\s+будущее
     |für\s+die\s+zukunft|pour\s+la\s+suite)\b | (?:अब|आगे)\s+से\s
     | \b(?:sempre|prefiro|a\s+partir\s+de\s+agora|toda\s+vez\s+que|d['’]ora\s+in\s+poi
     |ogni\s+volta\s+che|preferisco|usiamo)\b
@@ -303,8 +303,9 @@ _DESCRIBES = late_pattern(
     r"""\b(?:it|this|that|which|they|he|she|there|button|page|test|app|user|command|hook|output|error|function)s?
         \s+(?:is|are|was|were|has|have|will|would|can|just|still|now|almost|nearly)?\s*(?:always
         |never)\b
-    | \b(?:never|always)\s+(?:actually|really|worked|works|happens|happened|returns?|gets?|shows?
-    |fails?|seems?|appears?|was|is|been|got)\b
+    | \b(?:never|always)\s+(?:actually|really|worked|works|happens|happened|returns|gets|shows
+    |fails|seems?|appears?|was|is|been|got)\b
+    | (?<!^)\b(?:never|always)\s+(?:return|get|show|fail)\b
     | \b(?:bug|issue|problem|symptom|expected|actual)\b\s*(?::|\s+is\s+that\b)
     | \binvestigate\b | \bwhy\b | \bseems?\b | (?<!not\s)\bsupposed\b
     | \bwhenever\s+(?:i|it|the)\b""",
@@ -315,7 +316,8 @@ _BUILT = late_pattern(
     r"""\b(?:avatars?|banners?|borders?|buttons?|colou?rs?|dashboards?|dropdowns?|fonts?|footers?
     |icons?|logos?|menus?|modals?|navbars?|pages?|panels?|popups?|screens?|sidebars?|toasts?
     |tooltips?|tree\s?views?|view\s?trees?|webviews?|widgets?|displayed|hidden|visible
-    |render(?:ed)?|hover|clicked)\b
+    |render(?:ed)?|hover|clicked)\b | 按[钮鈕] | [颜顏]色 | [图圖][标標] | [弹彈]窗 | ボタン
+    | アイコン | 버튼
     | ^\W*(?:`\w+`|\[[\w.]+\]\(\S+\))""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -387,7 +389,7 @@ def _wishes_in(
 ) -> Iterator[Wish]:
     """The wishes in what was typed in one go, after the sentence `before`."""
     for at, given in enumerate(told):
-        if thing := remembered(told, at):
+        if (thing := remembered(told, at)) and not _UNDOES.search(thing):
             yield Wish(said.turn, _plain(thing)[:_LONGEST], "rule")
             continue
         strength, sentence = _strength(given, said.worked), given
@@ -581,9 +583,12 @@ def _stands_alone(text: str, *, pointed: bool, few: bool = False) -> bool:
 
 
 def _points_away(text: str) -> bool:
-    """Whether a pronoun's meaning does not stand in `text`; before a dash, or far before it, it
-    may."""
+    """Whether a pronoun's meaning does not stand in `text`; before a dash or a comma, or far
+    before it, it may."""
     found = _POINTS_AWAY.search(text)
     if found is None or (found.start() > _FAR and not WIDE.search(text)):
+        return False
+    before, comma, _ = text[: found.start()].rpartition(", ")
+    if comma and len(content_words(before)) > _FEW:
         return False
     return not re.search(r"\s[-–—]\s", text[: found.start()])
