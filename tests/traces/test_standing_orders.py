@@ -70,7 +70,7 @@ def test_what_is_to_be_remembered_is_kept_without_the_clause_that_asks(
         "I remember that this test was slow", "把缓存保存到内存里", "覚えていますか？",
         "update the memory settings of the container to 4GB", "添加一个记住我的复选框",
         "запомни выбранный фильтр в localStorage", "unutma butonunu ekle",
-        "note the memory usage of both runs", "I liked how you did that, save it in memory",
+        "note the memory usage of both runs", "save this as a memo in the docs folder", "I liked how you did that, save it in memory",
     ],
 )  # fmt: skip
 def test_what_a_program_keeps_in_memory_is_no_standing_order(prompt: str) -> None:
@@ -88,7 +88,8 @@ def test_what_a_program_keeps_in_memory_is_no_standing_order(prompt: str) -> Non
         "use conventional commits for the titles", "do not put a Co-Authored-By line there",
         "only commit when I ask", "please explain before you change anything",
         "no emojis in the code or commits", "不要自动启动服务", "写代码之前先给我看方案",
-        "実装前に計画を見せて承認を得ること", "Ändere nichts ohne Rückfrage", "отвечай кратко и по делу",
+        "実装前に計画を見せて承認を得ること",
+        "Ändere nichts ohne Rückfrage", "отвечай кратко и по делу",
         "修改任何配置前先问我", "未经我的确认不要删除文件", "请用中文回答", "提交信息要用英文",
         "所有链接都给出绝对路径", "勝手にコミットしないでください", "日本語で回答してください",
         "변경하기 전에는 먼저 물어봐 줘", "허락 없이 파일을 지우지 마", "한국어로 답해줘",

@@ -9,7 +9,8 @@ import re
 from tacit.base.patterns import late_pattern
 from tacit.traces.typed_words import WIDE, content_words, subject_words
 
-_MEMORY = r"(?:mem+[or]+[yrti]?(?:es|y)?|memory\.md|memories)"
+_MEMORY = r"(?:mem+o?r+o?[yrti]?(?:es|y)?|memory\.md)"
+"""However it is spelt, but for a memo."""
 _PAGE = (
     r"(?:(?:claude|agents?|gemini|copilot-instructions)[\s.]*md|cursor\s?rules"
     r"|(?:your|our|the|project|global)\s+(?:rules|guidelines|instructions|conventions|notes|preferences))"
