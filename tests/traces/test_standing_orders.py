@@ -70,7 +70,8 @@ def test_what_is_to_be_remembered_is_kept_without_the_clause_that_asks(
         "I remember that this test was slow", "把缓存保存到内存里", "覚えていますか？",
         "update the memory settings of the container to 4GB", "添加一个记住我的复选框",
         "запомни выбранный фильтр в localStorage", "unutma butonunu ekle",
-        "note the memory usage of both runs", "save this as a memo in the docs folder", "I liked how you did that, save it in memory",
+        "note the memory usage of both runs", "save this as a memo in the docs folder",
+        "I liked how you did that, save it in memory",
     ],
 )  # fmt: skip
 def test_what_a_program_keeps_in_memory_is_no_standing_order(prompt: str) -> None:

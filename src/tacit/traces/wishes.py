@@ -19,6 +19,7 @@ from tacit.traces.command_purposes import joined_commands, program_of, purpose_o
 from tacit.traces.standing_orders import (
     DESCRIBES_ABROAD,
     is_working_rule,
+    language_of_work,
     lasts_abroad,
     remembered,
 )
@@ -393,7 +394,7 @@ def _wishes_in(
             yield Wish(said.turn, _plain(thing)[:_LONGEST], "rule")
             continue
         strength, sentence = _strength(given, said.worked), given
-        long = len(given) > _FAR + _BRIEF and is_working_rule(given)
+        long = (len(given) > _FAR + _BRIEF and is_working_rule(given)) or language_of_work(given)
         if strength is None or long or _UNDOES.search(given) or tells_where(given):
             sentence = _ruling_part(given, said.worked)
             strength = "rule" if sentence else strength
