@@ -46,3 +46,10 @@ def test_long_dictated_text_is_broken_at_its_stops() -> None:
     """Though no sentence begins with a capital."""
     text = ("so the first thing is about the parser and its many small faults. " * 4).strip()
     assert len(list(sentences(text))) == 4
+
+
+def test_what_the_agent_said_is_not_typed() -> None:
+    """A line that was pasted back is left out, and what was typed around it stays."""
+    said = "I never push to the main branch, you always run the last step by yourself."
+    trace = made(["How?", said], [f"> {said}\nno, always push it"])
+    assert [one.text for one in typed(trace)] == ["How?", "no, always push it"]

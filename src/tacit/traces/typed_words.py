@@ -6,7 +6,8 @@ some are made by programs, and some are another agent's. What the sentences wish
 """
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import msgspec
@@ -56,12 +57,14 @@ _ATTACHED = late_pattern(r"<context\s+ref=[^>]*>.*?(?:</context>|\Z)", re.DOTALL
 
 
 def typed(trace: Trace) -> Iterator[Typed]:
-    """What the user typed, in order, without prompts that a program made."""
-    worked = False
+    """What the user typed, in order, without prompts that a program made and without lines that
+    the agent had said shortly before."""
+    worked, answers = False, deque[str](maxlen=_ANSWERS)
     for turn in trace.turns:
         if _DELEGATED.search(turn.prompt):
             return  # from here on it is another agent that speaks
-        prompt = _ATTACHED.sub("", turn.prompt)
+        prompt = _without(answers, _ATTACHED.sub("", turn.prompt))
+        answers.append("\n".join(turn.texts))
         paragraph = "\n" not in prompt.strip() and not WIDE.search(prompt)
         most = _MOST_DICTATED if paragraph else MOST_TYPED
         if prompt and len(prompt) <= most and _is_typed(prompt):
@@ -72,6 +75,19 @@ def typed(trace: Trace) -> Iterator[Typed]:
                 refused = command_of(call) if refuses and call.kind == "shell" else ""
                 yield Typed(turn.number, reply, True, refuses, refused)
         worked = worked or bool(turn.steps)
+
+
+_ANSWERS, _COPIED = 6, 40
+
+
+def _without(answers: Iterable[str], prompt: str) -> str:
+    """A prompt without the long lines of it that stand in `answers`: pasted back."""
+    lines = prompt.split("\n")
+    own = [
+        line for line in lines
+        if len(line) < _COPIED or not any(line.strip(" >*-•") in answer for answer in answers)
+    ]  # fmt: skip
+    return prompt if len(own) == len(lines) else "\n".join(own)
 
 
 def _is_typed(prompt: str) -> bool:
