@@ -317,6 +317,14 @@ def test_one_lasting_wish_is_enough() -> None:
     assert [quote.text for quote in wish.quotes] == ["Never use mocks in integration tests."]
 
 
+def test_a_wish_for_all_projects_belongs_to_none() -> None:
+    """Said in one of them, it holds in all."""
+    (wish,) = of_kind(count_findings(spoken("never write docs, in all my projects")), WishFinding)
+    assert wish.project == ""
+    (wish,) = of_kind(count_findings(spoken("never write docs in this project")), WishFinding)
+    assert wish.project == "/p/app"
+
+
 def test_one_wish_has_one_place() -> None:
     """The same wish in other words, in another session, is a second quote and no second finding."""
     first = made(

@@ -122,7 +122,8 @@ def wish_findings(
         group.sort(key=lambda one: (order[one[1].strength], -heard[one[0].session]))
         quotes = tuple(quote for quote, _, _ in group)
         projects = {project for _, _, project in group}
-        project = projects.pop() if len(projects) == 1 else ""
+        one = len(projects) == 1 and not any(_EVERYWHERE.search(quote.text) for quote in quotes)
+        project = projects.pop() if one else ""
         if group[0][1].strength == "rule" or len(_sessions(quotes)) >= FEWEST:
             yield WishFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
         elif group[0][1].strength != "product":
@@ -131,6 +132,14 @@ def wish_findings(
         quotes = tuple(told_once)
         if len(_sessions(quotes)) >= FEWEST:
             yield RemarksFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
+
+
+_EVERYWHERE = re.compile(
+    r"\b(?:across|for|in)\s+(?:all|every|any)\s+(?:of\s+)?(?:my\s+|your\s+|the\s+)?projects?\b"
+    r"|\ballen\s+projekten\b|\btous\s+(?:les|mes)\s+projets\b|\btod[oa]s\s+(?:los|mis|os|meus)\s+pro[jy]e[ck]?tos\b"
+    r"|\bвсех\s+(?:моих\s+)?проект|所有(?:的)?[项項專]目|[全す]べてのプロジェクト|모든\s*프로젝트",
+    re.IGNORECASE,
+)
 
 
 def _alike(one: Quote, other: Quote) -> bool:
