@@ -93,6 +93,12 @@ _ABROAD = (
     r"|\bzapamiętaj\b(?:\s*[,:]|\s+że\b)|याद\s+रख(?:ना|ो|ें|िए|िएगा)[,:]?(?:\s*कि)?"
 )
 _REMEMBER = late_pattern(rf"{_ENGLISH}|{_ABROAD}", re.IGNORECASE)
+_HINT = late_pattern(
+    r"mem|note|future|next\s+time|md\b|rules|skill|slash|\bas\s|order|prefer|guide|instruct|conven|merk"
+    r"|onthoud|retiens|souviens|rappelle|recuerda|guard|anota|agrega|lembr|salv|ricord|tieni|annota|unutma|grav"
+    r"|enregistre|garde|ajoute|speicher|schreib",
+    re.IGNORECASE,
+)
 # What sounds like it, and is a question, praise, or about what somebody else remembers.
 _UNSAID = late_pattern(
     r"\b(?:do|did|don['’]?t|didn['’]?t|can['’]?t|if|as|i)\s+(?:you\s+|i\s+|not\s+)?remember\b"
@@ -114,6 +120,8 @@ def remembered(told: list[str], at: int) -> str:
     It stands behind the clause that asks, before it, or in the sentence before or after.
     """
     sentence = told[at]
+    if sentence.isascii() and not _HINT.search(sentence):
+        return ""  # most sentences, soon
     found = _REMEMBER.search(sentence)
     if found is None or _UNSAID.search(sentence):
         return ""
@@ -353,5 +361,7 @@ DESCRIBES_ABROAD = late_pattern(
 def language_of_work(sentence: str) -> str:
     """The language that a working rule says is to be used; empty where it is about something
     else."""
-    found = _IN_LANGUAGE.search(sentence) if is_working_rule(sentence) else None
-    return next(filter(None, found.groups())).casefold() if found else ""
+    found = _IN_LANGUAGE.search(sentence)
+    if found is None or not is_working_rule(sentence):
+        return ""
+    return next(filter(None, found.groups())).casefold()
