@@ -364,4 +364,4 @@ def language_of_work(sentence: str) -> str:
     found = _IN_LANGUAGE.search(sentence)
     if found is None or not is_working_rule(sentence):
         return ""
-    return next(filter(None, found.groups())).casefold()
+    return str(next(filter(None, found.groups()))).casefold()
