@@ -317,6 +317,14 @@ def test_one_lasting_wish_is_enough() -> None:
     assert [quote.text for quote in wish.quotes] == ["Never use mocks in integration tests."]
 
 
+def test_a_wish_for_all_projects_belongs_to_none() -> None:
+    """Said in one of them, it holds in all."""
+    (wish,) = of_kind(count_findings(spoken("never write docs, in all my projects")), WishFinding)
+    assert wish.project == ""
+    (wish,) = of_kind(count_findings(spoken("never write docs in this project")), WishFinding)
+    assert wish.project == "/p/app"
+
+
 def test_one_wish_has_one_place() -> None:
     """The same wish in other words, in another session, is a second quote and no second finding."""
     first = made(
@@ -327,6 +335,56 @@ def test_one_wish_has_one_place() -> None:
     (wish,) = of_kind(count_findings([first, second]), WishFinding)
     assert len(wish.quotes) == 2
     assert len(wish.sessions) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("No need for backward compatibility, nobody has it.",
+         "and we don't need backward compatibility there, it only makes the parser hard to read"),
+        ("отвечай мне на русском", "я просил разговаривать со мной на русском в этом проекте"),
+        ("请用中文回答", "以后跟我都用中文交流"),
+    ],
+)  # fmt: skip
+def test_a_wish_in_other_words_is_the_same(one: str, other: str) -> None:
+    """By a phrase of telling words, or by the language that is to be spoken."""
+    (wish,) = of_kind(count_findings(spoken(one, other)), WishFinding)
+    assert len(wish.sessions) == 2
+
+
+@pytest.mark.parametrize(
+    ("wish", "name"),
+    [
+        ("never execute docker, save in your memory please", "never-execute-docker"),
+        ("save in memory not write changelogs unless I request them",
+         "do-not-write-changelogs-unless-request"),
+        ("We no longer use tox here, remember that", "no-longer-tox"),
+        ("for future reference this is how it starts:\n\nmake serve watch", "serve-watch"),
+        ("always take ripgrep not find", "take-ripgrep-not-find"),
+        ("要使用大量token时先询问我", "要使用大量-token-时先询问我"),
+        ("Я хочу, чтобы ты отвечал коротко и всегда показывал план",
+         "отвечал-коротко-всегда-показывал"),
+    ],
+)  # fmt: skip
+def test_a_wish_is_named_by_what_it_is_about(wish: str, name: str) -> None:
+    """With its negation, without the words that ask to remember it."""
+    (found,) = of_kind(count_findings(spoken(wish)), WishFinding)
+    assert draft(found).name == name
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("Final Review Estimate\", too", "Final Review Estimate", "Final Review Estimate 3."),
+        ("如何更新staging分支到最新", "staging分支是从哪里来的吗", "为什么staging分支没有记录"),
+        ("1) **I** do **all** code and **message** prep for a commit of the session",
+         "the **session** commit is yours, **not mine**, and **no** prep is a commit",
+         "**Your** session has no commit, **so** I cannot **prep** one"),
+    ],
+)  # fmt: skip
+def test_names_questions_and_pasted_answers_are_not_come_back_to(said: tuple[str, ...]) -> None:
+    """One sentence at least has to tell the agent what to do."""
+    assert count_findings(spoken(*said)) == []
 
 
 def test_remarks_are_gathered() -> None:

@@ -30,3 +30,26 @@ def test_the_text_of_a_skill_is_not_typed() -> None:
     """A host puts it in the user's place, with the folder that it lies in."""
     skill = "Always run the suite.\nBase directory for this skill: /home/a/.agents/skills/check"
     assert [one.text for one in typed(made([skill], ["run it"]))] == ["run it"]
+
+
+def test_a_block_of_steps_is_not_typed() -> None:
+    """Neither what a command of the host expands to, nor an answer in Markdown that was pasted."""
+    steps = (
+        "Never leave your role.\n\n<role-activation CRITICAL='yes'>\n1. LOAD it\n</role-activation>"
+    )
+    answer = "Short answer: **no**.\n\n- **Never** do it\n- **Always** ask"
+    assert list(typed(made([steps], [answer]))) == []
+    assert [one.text for one in typed(made(["**Never** do it"]))] == ["**Never** do it"]
+
+
+def test_long_dictated_text_is_broken_at_its_stops() -> None:
+    """Though no sentence begins with a capital."""
+    text = ("so the first thing is about the parser and its many small faults. " * 4).strip()
+    assert len(list(sentences(text))) == 4
+
+
+def test_what_the_agent_said_is_not_typed() -> None:
+    """A line that was pasted back is left out, and what was typed around it stays."""
+    said = "I never push to the main branch, you always run the last step by yourself."
+    trace = made(["How?", said], [f"> {said}\nno, always push it"])
+    assert [one.text for one in typed(trace)] == ["How?", "no, always push it"]

@@ -27,6 +27,7 @@ from tacit.traces import (
     redaction,
     requests,
     session_rows,
+    standing_orders,
     typed_words,
     wishes,
 )
@@ -215,7 +216,7 @@ def _under_one_folder(sessions: list[CountedSession], keys: dict[str, str]) -> l
 
 _COUNTING = (
     habits, rates, command_purposes, copied_turns, observations, outcomes, requests,
-    typed_words, wishes,
+    standing_orders, typed_words, wishes,
 )  # fmt: skip
 
 

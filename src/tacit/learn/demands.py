@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import msgspec
 from msgspec import structs
@@ -20,8 +20,9 @@ from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST, CountedRun
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
-from tacit.traces.typed_words import WIDE, WIDE_WORDS, content_words, subject_words, telling_words
-from tacit.traces.wishes import NOT, Wish
+from tacit.traces.standing_orders import asks_abroad, language_of_work
+from tacit.traces.typed_words import WIDE, content_words, subject_words
+from tacit.traces.wishes import NOT, Wish, is_lasting
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -121,7 +122,8 @@ def wish_findings(
         group.sort(key=lambda one: (order[one[1].strength], -heard[one[0].session]))
         quotes = tuple(quote for quote, _, _ in group)
         projects = {project for _, _, project in group}
-        project = projects.pop() if len(projects) == 1 else ""
+        one = len(projects) == 1 and not any(_EVERYWHERE.search(quote.text) for quote in quotes)
+        project = projects.pop() if one else ""
         if group[0][1].strength == "rule" or len(_sessions(quotes)) >= FEWEST:
             yield WishFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
         elif group[0][1].strength != "product":
@@ -132,11 +134,23 @@ def wish_findings(
             yield RemarksFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
 
 
+_EVERYWHERE = re.compile(
+    r"\b(?:across|for|in)\s+(?:all|every|any)\s+(?:of\s+)?(?:my\s+|your\s+|the\s+)?projects?\b"
+    r"|\ballen\s+projekten\b|\btous\s+(?:les|mes)\s+projets\b|\btod[oa]s\s+(?:los|mis|os|meus)\s+pro[jy]e[ck]?tos\b"
+    r"|\bвсех\s+(?:моих\s+)?проект|所有(?:的)?[项項專]目|[全す]べてのプロジェクト|모든\s*프로젝트",
+    re.IGNORECASE,
+)
+
+
 def _alike(one: Quote, other: Quote) -> bool:
     if one.text.casefold() == other.text.casefold():
         return True
     a, b = _content(one.text), _content(other.text)
     shared = len(a & b)
+    if (spoken := language_of_work(one.text)) and spoken == language_of_work(other.text):
+        return True
+    if one.session != other.session and _phrases(one.text) & _phrases(other.text):
+        return True
     if len(min(a, b, key=len)) < _SHARED:  # few words say much
         return shared == min(len(a), len(b)) > (0 if not one.text.isascii() else 1)
     enough = _SHARED - (one.session == other.session)  # what is said next is often about the same
@@ -144,24 +158,33 @@ def _alike(one: Quote, other: Quote) -> bool:
     return shared >= enough and shared >= _ALIKE * min(len(a), len(b)) * (enough / _SHARED)
 
 
+_BRIEF, _TELLING = 14, 5
+"""Words of a wish that is about one thing, and letters of a word that says which."""
+
+
+@lru_cache(maxsize=4096)
+def _phrases(text: str) -> frozenset[tuple[str, str]]:
+    """The telling words of a brief wish that stand together, such as `backward compatibility`, but
+    for those that are said of any work."""
+    words = subject_words(text.replace("-", " "))
+    if len(words) > _BRIEF or WIDE.search(text):
+        return frozenset()
+    telling = [
+        len(w) >= _TELLING and w not in _WORK | _TASKS and not NAMES_NOTHING.search(w)
+        for w in words
+    ]
+    return frozenset(
+        (one, other)
+        for at, (one, other) in enumerate(pairwise(words)) if telling[at] and telling[at + 1]
+    )  # fmt: skip
+
+
 @lru_cache(maxsize=4096)
 def _content(text: str) -> frozenset[str]:
     return frozenset(subject_words(text))
 
 
-_NAMES_NOTHING = re.compile(r"[/.]|^(?:claude|code|codex|agents?)$", re.IGNORECASE)
-
-
-def naming_words(text: str) -> list[str]:
-    """The words of `text` that a name can be made of, in order."""
-    if not WIDE.search(text):
-        return re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", " ".join(telling_words(text)))
-    words = {word[0][:12]: bool(word["other"]) for word in WIDE_WORDS.finditer(text)}
-    told = {word: other for word, other in words.items() if not _NAMES_NOTHING.search(word)}
-    plain = [word for word, other in told.items() if other]
-    return plain if len(plain) > 1 else list(told)
-
-
+NAMES_NOTHING = re.compile(r"[/.]|^(?:claude|code|codex|agents?)$", re.IGNORECASE)
 _UNWANTED = re.compile(
     rf"\b(?:{NOT}\s+(?:use|run|call)|not|instead\s+of|rather\s+than)\s+(?:the\s+)?[`'\"]?([\w.+-]+)"
     r"|([\w.+-]*[A-Za-z])[^A-Za-z。]*使わないで|不要(?:再)?用\s*([\w.+-]+)",
@@ -470,7 +493,8 @@ def _by_other_words(
             for word in telling:
                 by_word.setdefault(word, set()).add(trace.id)
             if said.asks and quote.text.casefold() not in told:
-                told |= {quote.text.casefold()} if said.turn == 0 else set()  # sent anew
+                anew = said.turn == 0 or len(quote.text) > _LONG
+                told |= {quote.text.casefold()} if anew else set()  # sent or pasted once more
                 for pair in _pairs(said.words, own):
                     together.setdefault(pair, []).append((quote, telling))
     speaking = sum(1 for trace in traces if trace.spoken)
@@ -483,7 +507,8 @@ def _by_other_words(
         mostly = often[pair] >= _PART * len(by_word[pair[1]])
         sessions = _sessions(quotes)
         ruled = any(quote.text.casefold() in rules for quote in quotes)  # is kept by itself
-        if mostly and (len(sessions) >= enough or (_nearly_same(left) and not ruled)):
+        wished = any(orders(q.text) and not _kept(q.text, rules) for q in quotes)
+        if wished and mostly and (len(sessions) >= enough or (_nearly_same(left) and not ruled)):
             taken |= {quote.text for quote in quotes}
             parts = tuple(structs.replace(quote, text=_part(quote.text, pair)) for quote in quotes)
             yield RequestFinding(
@@ -500,7 +525,10 @@ def _part(text: str, pair: tuple[str, str]) -> str:
     if len(text) <= _LONG:
         return text
     parts = (part.strip(" ()") for part in _COMMA.split(text))
-    both = (part for part in parts if set(pair) <= set(subject_words(part.replace("-", " "))))
+    both = (
+        part for part in parts
+        if set(pair) <= set(subject_words(part.replace("-", " "))) and orders(part)
+    )  # fmt: skip
     return next(both, text)
 
 
@@ -513,6 +541,35 @@ def _pairs(words: Sequence[str], own: set[str]) -> Iterator[tuple[str, str]]:
             near = words[max(0, at - _NEAR) : at + _NEAR + 1]
             found |= {(word, how) for how in near if how not in _WORK | _TASKS | own}
     yield from found
+
+
+def _kept(text: str, rules: Iterable[str]) -> bool:
+    return any(rule in text.casefold() for rule in rules)
+
+
+_ORDERS = re.compile(
+    r"^\W*(?:(?:and|also|but|can\s+you|carefully|could\s+you|first|just|let['’]?s|now|ok|okay|please|so"
+    r"|then|thoroughly|you\s+can)\W+)*(?:add|address|amend|answer|ask|avoid|base|be|bump|call|check"
+    r"|cite|comment|commit|compare|consider|create|delegate|describe|document|ensure|evaluate|explain"
+    r"|explore|fix|fold|follow|format|give|go|ground|group|have|include|keep|launch|leave|link|list"
+    r"|look|make|mention|merge|move|name|omit|open|perform|post|prefer|push|put|raise|read|rebase"
+    r"|reference|rename|reply|report|research|respond|review|run|show|spawn|split|squash|start|stop"
+    r"|summari[sz]e|tag|test|update|use|using|verify|wait|write)\b(?!\W*$)"
+    rf"|\b(?:{NOT}|always|make\s+sure|please|instead\s+of|should|must|need(?:s|ed)?\s+to|has\s+to|have\s+to"
+    r"|i\s+want|i['’]?d\s+like)\b",
+    re.IGNORECASE,
+)
+
+
+_INTO = ("に", "で", "を", "へ", "으로")
+"""How a brief order ends, its verb left out."""
+
+
+def orders(text: str) -> bool:
+    """Whether a sentence tells the agent what to do, rather than naming a thing."""
+    if WIDE.search(text):
+        return asks_abroad(text) or is_lasting(text) or text.rstrip("。 ").endswith(_INTO)
+    return not text.isascii() or bool(_ORDERS.search(text)) or is_lasting(text)
 
 
 _SAME = 0.6

@@ -11,15 +11,22 @@ from functools import lru_cache
 
 from tacit.base.display import counted, one_line, shorten
 from tacit.learn.demands import (
+    NAMES_NOTHING,
     Quote,
     RefusalFinding,
     RemarksFinding,
     RequestFinding,
     StagesFinding,
     WishFinding,
-    naming_words,
 )
-from tacit.traces.typed_words import content_words, sentences, subject_words
+from tacit.traces.typed_words import (
+    WIDE,
+    WIDE_WORDS,
+    content_words,
+    sentences,
+    subject_words,
+    telling_words,
+)
 from tacit.traces.wishes import is_lasting, tells_where
 
 HOME = "home"
@@ -51,8 +58,8 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
     match finding:
         case WishFinding():
             told = [*filter(is_lasting, sentences(quotes[0].text)), quotes[0].text]
-            plain = [naming_words(sentence) for sentence in told]
-            name = "-".join(next((w for w in plain if len(w) >= _NAMING), plain[-1])[:4])
+            plain = [_wish_name(sentence.rpartition(": ")[2]) for sentence in told]
+            name = "-".join(next((w for w in plain if len(w) >= _NAMING), plain[-1]))
             place = f" in {where}" if finding.project and where != HOME else ""
             name = name if "-" in name else f"{where}-{name}-wish"
             says = f"How the user wants it{place}: {_quote(quotes[0], 340)}"
@@ -98,10 +105,57 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
             return f"{where}-{verb}-{thing}".strip("-"), _request_line(finding, where), reason
 
 
+# What is said around a wish, in any language, and does not say what it is about.
+_AROUND = frozenset(
+    re.findall(
+        r"\S+",
+        "remember memory save note mind forward future reference longer told tell said again"
+        " currently everything anything something due чтобы чтоб хочу надо нужно меня мне мной"
+        " моего моей твой так как что это этого или для при без перед тем все всё всех нет"
+        " тебя тебе который muss soll sollen bitte nicht kein keine der die das den dem ein"
+        " eine einen und oder aber für mit auf von zu ist sind wird ich du mich mir dir wir"
+        " les des une est pas que qui dans pour par sur avec sans mon mes ton tes vous nous"
+        " los las del una por para con sin mis sus está como uma não com sem meu minha seu sua"
+        " isso che non per della dello sono questo bir ve bu için только",
+    )
+)
+_SHORTEST, _MOST_NAMING = 3, 4
+_NEGATED = re.compile(
+    r"(?P<no>\b(?:don['’]?t|do\s+not|no)\s+need\b)|(?P<itself>\bnever\b|\bno(?:\s+longer)?\b"
+    r"|\b(?:avoid|stop|without|без|ohne|sans|sem|senza)\b)|\b(?:don['’]?t|(?:do|must|should)\s+not)\b|(?P<bare>\bnot\b)",
+    re.IGNORECASE,
+)
+
+
+def _wish_name(text: str) -> list[str]:
+    """The words of a wish that name it, with what negates them."""
+    words = _naming_words(text)[:_MOST_NAMING]
+    if WIDE.search(text):
+        return words
+    named, at = list[str](), 0
+    for word in words:
+        found = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE).search(text, at)
+        for negated in _NEGATED.finditer(text[at : found.start()] if found else ""):
+            said = "no" if negated["no"] else negated["itself"] or (named and negated["bare"])
+            named += (said or "do not").casefold().split()
+        named.append(word)
+        at = found.end() if found else at
+    return named
+
+
+def _naming_words(text: str) -> list[str]:
+    """The words of `text` that a name can be made of, in order."""
+    if not WIDE.search(text):
+        words = re.findall(r"(?<!\S)[^\W\d_]+(?!\S)", " ".join(telling_words(text)))
+        return [w for w in words if len(w) >= _SHORTEST and w not in _AROUND] or words
+    told = dict.fromkeys(word[0][:12] for word in WIDE_WORDS.finditer(text))
+    return [word for word in told if not NAMES_NOTHING.search(word)]
+
+
 def _in_common(quotes: Sequence[Quote]) -> list[str]:
     """The words for a name that half of the quotes have in common, as the clearest has them."""
     often = Counter(word for quote in quotes for word in {*subject_words(_plain(quote.text))})
-    words = naming_words(_plain(_clearest(quotes)[0].text))
+    words = _naming_words(_plain(_clearest(quotes)[0].text))
     return [
         word for word in dict.fromkeys(words)
         if any(2 * often[stem] >= len(quotes) for stem in subject_words(word))

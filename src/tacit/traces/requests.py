@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tacit.base.patterns import late_pattern
+from tacit.traces.standing_orders import QUESTIONS_ABROAD
 from tacit.traces.trace import Trace
-from tacit.traces.typed_words import WORDS, sentences, subject_words, telling_words, typed
+from tacit.traces.typed_words import WIDE, WORDS, sentences, subject_words, telling_words, typed
 from tacit.traces.wishes import NOT
 
 
@@ -155,6 +156,7 @@ def said(trace: Trace) -> Iterator[Said]:
             if len(telling) > _MOST_WORDS or (len(telling) < _FEWEST_WORDS and not outside):
                 continue
             talks = sentence.endswith(("?", "？")) or _TALKS.match(sentence)
+            talks = talks or (WIDE.search(sentence) and QUESTIONS_ABROAD.search(sentence))
             asks = not talks or bool(_ASKS_SO.search(sentence))
             at = 0 if one.turn == first else one.turn
             yield Said(at, sentence, tuple(words), asks, outside)
@@ -238,7 +240,9 @@ _WAITS = late_pattern(
     r"|non\s+ancora|prima\s+il\s+piano|сначала\s+план|пока\s+не\s+(?:меняй|трогай|пиши))\b"
     r"|まだ(?:実装|変更|コード)\S{0,6}(?:しない|せず)|(?:実装|変更)(?:する|の)?前に[^。]*(?:確認|レビュー|見せ)"
     r"|先(?:不要|别|別)(?:改|写|寫|动|動)|先(?:给|給)?(?:我)?(?:分析|计划|計劃|方案)|아직\s*(?:수정|구현|변경)하지"
-    r"|먼저\s*(?:계획|분석)",
+    r"|먼저\s*(?:계획|분석)"
+    r"|我(?:的)?(?:同意|确认|確認|批准)(?:之|了)?[后後]，?再?(?:执行|執行|施行|实施|實施|开始|開始|动手|動手|修改|提交)"
+    r"|\b(?:after|once)\s+i\s+(?:agree|approve|confirm)\b",
     re.IGNORECASE,
 )
 # That an act was left out, which the user had thought of as done.

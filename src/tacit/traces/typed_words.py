@@ -6,7 +6,8 @@ some are made by programs, and some are another agent's. What the sentences wish
 """
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import msgspec
@@ -42,22 +43,31 @@ _DELEGATED = late_pattern(
 )
 
 
-# Signs of a prompt that a program made: a hidden comment, the text of a skill.
-_MADE_UP = late_pattern(r"<!--|^Base directory for this skill:", re.MULTILINE)
+# Signs of a prompt that a program made: a hidden comment, the text of a skill, a block of steps.
+_MADE_UP = late_pattern(
+    r"<!--|^Base directory for this skill:"
+    r"|^<(?:[\w-]+\s+(?i:critical|mandatory|important)=|[\w-]*(?:activation|persona|workflow)[\w-]*>)",
+    re.MULTILINE,
+)
+# What is written in Markdown was written by an agent, or for a page.
+_MARKED_UP = late_pattern(r"\*\*[^*\n]+\*\*|^#{1,4}\s\S|^\|.*\|\s*$", re.MULTILINE)
+_MARKS = 3
 _ATTACHED = late_pattern(r"<context\s+ref=[^>]*>.*?(?:</context>|\Z)", re.DOTALL)
 """What a host put beside the words: the contents of a file."""
 
 
 def typed(trace: Trace) -> Iterator[Typed]:
-    """What the user typed, in order, without prompts that a program made."""
-    worked = False
+    """What the user typed, in order, without prompts that a program made and without lines that
+    the agent had said shortly before."""
+    worked, answers = False, deque[str](maxlen=_ANSWERS)
     for turn in trace.turns:
         if _DELEGATED.search(turn.prompt):
             return  # from here on it is another agent that speaks
-        prompt = _ATTACHED.sub("", turn.prompt)
+        prompt = _without(answers, _ATTACHED.sub("", turn.prompt))
+        answers.append("\n".join(turn.texts))
         paragraph = "\n" not in prompt.strip() and not WIDE.search(prompt)
         most = _MOST_DICTATED if paragraph else MOST_TYPED
-        if prompt and len(prompt) <= most and not _MADE_UP.search(prompt):
+        if prompt and len(prompt) <= most and _is_typed(prompt):
             yield Typed(turn.number, prompt, worked)
         for call in turn.calls:
             if reply := _own_words(call):
@@ -65,6 +75,23 @@ def typed(trace: Trace) -> Iterator[Typed]:
                 refused = command_of(call) if refuses and call.kind == "shell" else ""
                 yield Typed(turn.number, reply, True, refuses, refused)
         worked = worked or bool(turn.steps)
+
+
+_ANSWERS, _COPIED = 6, 40
+
+
+def _without(answers: Iterable[str], prompt: str) -> str:
+    """A prompt without the long lines of it that stand in `answers`: pasted back."""
+    lines = prompt.split("\n")
+    own = [
+        line for line in lines
+        if len(line) < _COPIED or not any(line.strip(" >*-•") in answer for answer in answers)
+    ]  # fmt: skip
+    return prompt if len(own) == len(lines) else "\n".join(own)
+
+
+def _is_typed(prompt: str) -> bool:
+    return not _MADE_UP.search(prompt) and len(_MARKED_UP.findall(prompt)) < _MARKS
 
 
 def _own_words(call: ToolCall) -> str:
@@ -162,8 +189,11 @@ _REFERENCE = late_pattern(r"(?<!\S)@\S*:\d+(?:-\d+)?")
 _LINKED = late_pattern(r"\[(@?[^\]\n]+)\]\(file:[^)\n]*\)\s*")
 """A file that the user named, as a host writes it."""
 _BREAK = late_pattern(
-    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])|(?<=\?)\s+(?![^(\n]*\))|\n+|;\s+"
+    r"(?<=[.!?])[\"”’)]?\s+(?=[\"“(]?[^\W\d_a-z]|i\b|i['’])|(?<=[。！？])"
+    r"|(?<=\?)\s+(?![^(\n]*\))|(?<=\?)(?=[\u3040-\u9fff])|\n+|;\s+"
 )
+_LOWER_BREAK = late_pattern(r"(?<=[a-z]{3}[.!?])(?<!etc\.)\s+(?=[a-z]{2})")
+_LONG = 240
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -173,5 +203,7 @@ def sentences(text: str) -> Iterator[str]:
     pasted = next((at for at, line in enumerate(lines) if _PASTED.match(line)), len(lines))
     for part in _BREAK.split("\n".join(lines[:pasted])):
         sentence = one_line(part or "").strip(" *-•")
-        if sentence:
+        if len(sentence) > _LONG:  # dictated, perhaps without capitals
+            yield from filter(None, _LOWER_BREAK.split(sentence))
+        elif sentence:
             yield sentence

@@ -16,6 +16,13 @@ import msgspec
 
 from tacit.base.patterns import late_pattern
 from tacit.traces.command_purposes import joined_commands, program_of, purpose_of
+from tacit.traces.standing_orders import (
+    DESCRIBES_ABROAD,
+    is_working_rule,
+    language_of_work,
+    lasts_abroad,
+    remembered,
+)
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import Trace
 from tacit.traces.typed_words import (
@@ -70,7 +77,7 @@ _OF_WORK = (
 """What work is made of: what always or never is to be with it says how one works."""
 # What says by itself that it is to last.
 _RULE = late_pattern(
-    rf"""{_START}(?:please\s+)?(?:always|never)\s+(?!\w+(?<!e)ed\b)[a-z]{{2,}}
+    rf"""{_START}(?:please\s+)?(?:always|never)\s+(?!\w+(?<!e)ed\b|(?:will|would|has|had|can)\b)[a-z]{{2,}}
     | \bfrom\s+now\s+on\b | \bgoing\s+forward\b
     | \b(?:overall|in\s+general|generally),?\s+(?:(?:we|you|agents?)\s+(?:should|must)|{NOT}\s)
     | \bwe\s+should\s+(?:move\s+away\s+from|avoid|stop\s+\w+ing)\b
@@ -102,7 +109,8 @@ _RULE = late_pattern(
     | \b(?:you|we|agents?)\s+(?:should|must|need\s+to|have\s+to)\s+(?:always|never)\b
     | \bwe\s+(?:always|never|don['’]?t\s+(?:use|do|need|allow|write|add|commit))
     | (?:{_START}|\bin\s+this\s+(?:repo\w*|project|codebase),?\s+)we\s+(?:only\s+)?(?:prefer|use)\b
-    | \bi\s+(?:always\s+(?:want|use|prefer)|never\s+(?:want|use)|prefer)\b
+    | \bi\s+(?:always\s+(?:want|use|prefer)|never\s+(?:want|use)
+    |prefer(?!\s+(?:option|the|this|that|to\s+\w+\s+(?:it|this|that|the))\b))\b
     | \b(?:should|must|do)(?:\s+not|n['’]?t)\b[^.?!]*\bever\b
     | \byou(?:['’]re|\s+are)\s+(?:running\s+)?(?:in|on|inside)\s+an?\b
     | \byou\s+(?:do\s+not|don['’]?t|only)\s+have\s+(?:any\s+)?access\b
@@ -110,7 +118,9 @@ _RULE = late_pattern(
     | \bi\s+want\s+you\s+to\s+always\b
     | \b(?:i|we)\s+(?:don['’]?t|do\s+not)\s+(?:want|need|use|like)\b[^.?!]*\bany\s?(?:more|longer)\b
     | \b(?:i|we)\s+no\s+longer\s+(?:want|use)\b
-    | \bremember\s+(?:to|that|this:)\b | \bkeep\s+(?:this\s+|that\s+|it\s+)?in\s+mind\b
+    | (?<!\bi\s)(?<!\byou\s)\bremember\s+(?:that\b|this:|to\s+(?!\w+\s+(?:it|this|that|the)\b))
+    | {_START}remember,?\s+(?:we|our|all|every|not\s+to)\b | \bkeep\s+(?:this\s+|that\s+
+    |it\s+)?in\s+mind\b
     | \bmake\s+(?:that|this|it)\s+(?:an?\s+|the\s+|your\s+|our\s+)?(?:standard|default|habit
     |(?:standard\s+)?practice|convention|part\s+of\s+(?:your|our|the)\s+(?:workflow|process))\b
     | \bfor\s+future\s+reference\b | \b(?:is|are)\s+always\s+preferred\b
@@ -124,9 +134,14 @@ _RULE = late_pattern(
     | \b(?:immer(?!\s+(?:noch|wieder))|niemals|künftig|ab\s+(?:jetzt|sofort)|in\s+zukunft
     |grundsätzlich|jedes\s?mal\s+wenn|wir\s+(?:nutzen|verwenden|benutzen|unterstützen\s+nur))\b
     | \b(?:toujours(?!\s+(?:pas|le|la|les|un|une|en)\b)|jamais|désormais|dorénavant|à\s+l['’]avenir
-    |à\s+chaque\s+fois|nous\s+utilisons|on\s+utilise|je\s+préfère)\b
-    | \b(?:siempre|nunca|a\s+partir\s+de\s+ahora|cada\s+vez\s+que|prefiero|usamos
-    |de\s+ahora\s+en\s+adelante)\b
+    |à\s+chaque\s+fois|nous\s+utilisons|on\s+utilise
+    |je\s+préfère(?!\s+(?:cette|ce|l[ae]?)\b))\b
+    | \b(?:siempre|nunca|a\s+partir\s+de\s+ahora|cada\s+vez\s+que|prefiero(?!\s+(?:el|la
+    |est[ae])\b)|usamos
+    |(?:de\s+(?:ahora|aquí)\s+)?en\s+adelante)\b
+    | \b(?:daqui\s+(?:para|pra)\s+(?:a\s+)?frente|bundan\s+(?:sonra|böyle)|od\s+teraz
+    |vanaf\s+nu|từ\s+(?:nay|giờ)|mulai\s+sekarang|на\s+будущее
+    |für\s+die\s+zukunft|pour\s+la\s+suite)\b | (?:अब|आगे)\s+से\s
     | \b(?:sempre|prefiro|a\s+partir\s+de\s+agora|toda\s+vez\s+que|d['’]ora\s+in\s+poi
     |ogni\s+volta\s+che|preferisco|usiamo)\b
     | \b(?:n['’]utilise[rz]?\s+pas|no\s+uses|n[ãa]o\s+use|non\s+usare|не\s+используй(?:те)?
@@ -145,58 +160,6 @@ _PLACED = late_pattern(
       \s+(?:name\s+)?(?:is|stays)\s+(?:called\s+|named\s+)?(?=\S*[-./_`'"\d])\S+\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
-_FOR_AGENTS = r"(?i:(?:claude|agents?|gemini|copilot-instructions)[./]md)"
-# What says so in languages without spaces between words, or with endings for them: a word of
-# lasting or generality, or the page for agents, and a form that asks.
-_LASTS_ABROAD = {
-    "Chinese": (
-        late_pattern(
-            r"总是|總是|永远|永遠|从不|從不|(?:^|[，,。\s]|从今|從今)以[后後]|今[后後]|下一?次|务必|務必|一律"
-            r"|禁止|每一?次|每[当當]|凡是|始[终終]|原[则則]上|除非|除了[^。]*[都外]"
-            r"|所有[^。]*都(?:要|必|应|應|得|用)|我[们們](?:只|用|使用|不用)"
-            rf"|(?:不要|[别別])再?使?用\s*[A-Za-z]|{_FOR_AGENTS}[^。]*(?:规则|規則|规范|規範|提醒)"
-            r"|(?:超[过過]|[当當]|如果)[^。]*(?:提醒|询问|詢問|通知)(?:我|用[户戶])"
-        ),
-        late_pattern(r"[请請要别別不用帮幫得让讓先再应應须須勿必务務只]|禁止|记得|記得"),
-    ),
-    "Japanese": (
-        late_pattern(
-            r"今後[はも、]|これからは|次回から|毎回|毎度|常に|必ず|絶対に?|原則|優先して|二度と|禁止"
-            r"|(?:の|する)たびに|タイミングで|場合に限り|場合のみ|以外は|を除い[てき]|ルール(?:化|にし|とし)"
-            r"|基本(?:的に)?は?[^。]*ほしい|(?:場合|とき|時|たら)[^。]*(?:ユーザーに|許可を)"
-            r"|(?i:claude|codex|copilot|gemini|クロード|エージェント)[^。]*(?:指摘|指示)(?:を|し)"
-            r"|前に[^。]*(?:したかった|してほしかった)|べきだった"
-            rf"|[A-Za-z][^。]*使わないで|[るい]ように[^。]*{_FOR_AGENTS}|{_FOR_AGENTS}[^。]*[るい]ように"
-        ),
-        late_pattern(
-            r"[てで](?:ください|下さい|ほし|欲し|くれ|ね|よ|$|。)|[るい]ように|ないで|こと(?:$|。)|べき"
-            r"|ルール|禁止|かった(?:$|。|です|のに)|べきだった|[しりえけ]たい(?:$|。|です|と思)|[めべけせろ](?:$|。)|しない(?:$|。)"
-        ),
-    ),
-    "Korean": (
-        late_pattern(
-            r"항상|언제나|매번|때마다|할\s*때는|앞으로|다음부터|절대|반드시|무조건|기본적으로"
-            r"|제외하고(?:서)?는|외에는|(?:경우|때)에만|(?:경우|때|면)[^.]*(?:사용자에게|알림|가이드|규칙)"
-            rf"|[A-Za-z]\S*\s*(?:쓰지|사용하지)\s*[마말]|{_FOR_AGENTS}[^.]*(?:경우|때|가이드|규칙)"
-        ),
-        late_pattern(r"줘|세요|십시오|지\s*[마말]|도록|하자|해야|할\s*것|싶"),
-    ),
-}
-
-
-def _lasts_abroad(sentence: str) -> bool:
-    """Whether a sentence of one of these languages says that it is to last."""
-    if not WIDE.search(sentence):
-        return False
-    kana, hangul = (re.search(s, sentence) for s in (r"[\u3040-\u30ff]", r"[\uac00-\ud7af]"))
-    lasts, asks = _LASTS_ABROAD["Japanese" if kana else "Korean" if hangul else "Chinese"]
-    return bool(lasts.search(sentence) and asks.search(sentence))
-
-
-_DESCRIBES_ABROAD = late_pattern(
-    r"失[败敗]|报错|報錯|出错|出錯|崩[溃潰]|[为為]什[么麼]|怎[么麼]|のはなぜ|なぜ|どうして|ってしま|エラーが"
-    r"|ですか|ますか|でしょうか|ませんか|かな(?:$|。)|왜\s|실패|오류|[吗嗎呢]\W*$|(?:까|나요|니)\W*$"
-)
 # What is to be written down for the agents themselves, unless it only follows a change.
 _NOTED = late_pattern(
     r"\b(?:add|put|write|note|extend|update|include|document|save|record|referenced?"
@@ -204,7 +167,9 @@ _NOTED = late_pattern(
     r"(?:[^?!]*\b(?:in|into|to))?\s+(?:the\s+|our\s+)?@?"
     r"(?:(?:claude|agents?|gemini|copilot-instructions)\.md\b|cursor\s?rules\b"
     r"|(?:your|claude|agents?['’]?|global|project)\s+(?:memory|rules|instructions)\b)"
-    r"(?=.*\b(?:that|remarks?|reflect|always|never|can|must|should|for\s+future)\b)",
+    r"(?=.*\b(?:that|remarks?|reflect|always|never|can|must|should|for\s+future)\b)"
+    r"|\bin\s+(?:the\s+|our\s+)?(?:claude|agents?|gemini)[\s.]*md,?\s+(?:please\s+)?"
+    r"(?:add|document|mention|note|say|state|write)\b",
     re.IGNORECASE,
 )
 _FOLLOWS = late_pattern(r"\b(?:recent|latest|align|accordingly|current|up\s+to\s+date)\b", re.I)
@@ -217,6 +182,7 @@ _TELLS = late_pattern(
 )
 # What is weighed, not wished for.
 _WEIGHED = late_pattern(
+    r"^\W*(?:whether|which|who|why|how|what)\b|\bhow\s+(?:(?:we|i)\s+)?(?:can|could|should)\b|"
     r"\b(?:if|when|once|since|because|now)\s+we\s+(?:use|prefer|never|always|only)\b"
     r"|\b(?:i\s+was|was\s+just|been)\s+thinking\b|\bwhat\s+if\b|\bi\s+thought\b"
     r"|^\W*(?:can|could|would|will|do|did|is|are|shall)\s+(?:you|we|i|it|the|there)\b",
@@ -248,7 +214,9 @@ _AGAINST = late_pattern(
     | 使わないで | しないで | 하지\s*마
     | \b(?:bitte\s+nicht|statt(?:dessen)?|lieber|kein(?:e|en)?)\b | \b(?:plutôt\s+que
     |au\s+lieu\s+de|évite)\b
-    | (?:^|[,;]\s*)ne\s+\w+(?:\s+\w+)?\s+pas\b | \bno\s+(?:uses|hagas|ejecutes|toques|agregues)\b
+    | (?:^|[,;]\s*)n(?:e\s+|['’])\w+(?:\s+\w+)?\s+pas\b | ^\W*(?:exclu\w{0, 3}
+    |utilise)\s+\S*[./]\w+\W*$
+    | \bno\s+(?:uses|hagas|ejecutes|toques|agregues)\b
     | \ben\s+(?:vez|lugar)\s+de\b
     | \bn[ãa]o\s+(?:use|faça|faca|execute|rode|fique|mexa|altere|crie)\b
     | \bnon\s+(?:usare|fare|eseguire)\b
@@ -307,22 +275,25 @@ _MANNER = late_pattern(
     | \b(?:looks?|is|are|seems?|no)\s+(?:\w+\s+)?(?:duplicated|redundant|unnecessary|overkill
     |over-?engineered|too\s+(?:complex|complicated|verbose))\b
     | \b(?:unnecessarily|needlessly)\b | \b(?:hand-?rolled|reinvent\w*)\b
+    | \b(?:no|not|n['’]t|without)\s+(?:need\s+)?(?:for\s+|any\s+)?backwards?[-\s]compat\w*
     | \b(?:easier|hard|harder)\s+to\s+(?:read|understand|grok|follow|maintain)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 _FOR_ONCE = late_pattern(
     r"""\bfor\s+(?:now|the\s+moment|today|this\s+(?:one|time|session|task|pr|commit|test))\b
     | \bright\s+now\b
-    | \bthis\s+(?:time|once|session)\b | \byet\b | \btoday\b | \btemporarily\b
+    | \bthis\s+(?:time|once|session)\b | (?<!users\s)\byet\b | \btoday\b | \btemporarily\b
     | \bat\s+this\s+point\b
     | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|care
-    |have(?!\s+(?:any\s+)?access)|mind|need)\b(?![^.?!]*,\s+we\s+(?:only|never|always)\b)
+    |have(?!\s+(?:any\s+)?access)|mind|need)\b(?!\s+(?:any\s+)?backwards?\b)(?![^.?!]*,\s+we\s+(?:only|never|always)\b)
     | \b(?:don['’]?t|do\s+not)\s+\w+\s+anything\b
     | (?:^|,\s*)(?:do|fix|skip|take)\s+\d\b
     | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
     | \blines?\s+\d | \b(?:above|below|following)\s+(?:list|table|items?|findings?|points?)\b
-    | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | \b[0-9a-f]{7,40}\b | [#]\d+ | \bjust\s+(?:this|now)\b
-    | \b(?:put|save|write|store|dump)\b[^.?!]*\b(?:file|memo|markdown|notes?)\b[^.?!]*\bfuture\b
+    | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | (?<![/\\])\b[0-9a-f]{7,40}\b(?![/\\]) | [#]\d+
+    | \bjust\s+(?:this|now)\b
+    | \b(?:add|create|dump|generate|make|put|save|store|write)\b(?:[^.?!]|\.\w)*
+      \b(?:doc\w*|file|memo|markdown|notes?|readme)\b[^.?!]*\bfuture\b
     | \bmerci\b | \bfürs\s+erste\b
     | [这這]次 | [暂暫][时時] | 先[不别別] | 今回 | 一旦 | とりあえず | まだ | 일단 | 이번 | 지금은
     | \bpor\s+ahora\b | \bpour\s+l['’]instant\b | \bпока\b""",
@@ -333,8 +304,9 @@ _DESCRIBES = late_pattern(
     r"""\b(?:it|this|that|which|they|he|she|there|button|page|test|app|user|command|hook|output|error|function)s?
         \s+(?:is|are|was|were|has|have|will|would|can|just|still|now|almost|nearly)?\s*(?:always
         |never)\b
-    | \b(?:never|always)\s+(?:actually|really|worked|works|happens|happened|returns?|gets?|shows?
-    |fails?|seems?|appears?|was|is|been|got)\b
+    | \b(?:never|always)\s+(?:actually|really|worked|works|happens|happened|returns|gets|shows
+    |fails|seems?|appears?|was|is|been|got)\b
+    | (?<!^)\b(?:never|always)\s+(?:return|get|show|fail)\b
     | \b(?:bug|issue|problem|symptom|expected|actual)\b\s*(?::|\s+is\s+that\b)
     | \binvestigate\b | \bwhy\b | \bseems?\b | (?<!not\s)\bsupposed\b
     | \bwhenever\s+(?:i|it|the)\b""",
@@ -345,7 +317,8 @@ _BUILT = late_pattern(
     r"""\b(?:avatars?|banners?|borders?|buttons?|colou?rs?|dashboards?|dropdowns?|fonts?|footers?
     |icons?|logos?|menus?|modals?|navbars?|pages?|panels?|popups?|screens?|sidebars?|toasts?
     |tooltips?|tree\s?views?|view\s?trees?|webviews?|widgets?|displayed|hidden|visible
-    |render(?:ed)?|hover|clicked)\b
+    |render(?:ed)?|hover|clicked)\b | 按[钮鈕] | [颜顏]色 | [图圖][标標] | [弹彈]窗 | ボタン
+    | アイコン | 버튼
     | ^\W*(?:`\w+`|\[[\w.]+\]\(\S+\))""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -417,8 +390,12 @@ def _wishes_in(
 ) -> Iterator[Wish]:
     """The wishes in what was typed in one go, after the sentence `before`."""
     for at, given in enumerate(told):
+        if (thing := remembered(told, at)) and not _UNDOES.search(thing):
+            yield Wish(said.turn, _plain(thing)[:_LONGEST], "rule")
+            continue
         strength, sentence = _strength(given, said.worked), given
-        if strength is None or _UNDOES.search(given) or tells_where(given):
+        long = (len(given) > _FAR + _BRIEF and is_working_rule(given)) or language_of_work(given)
+        if strength is None or long or _UNDOES.search(given) or tells_where(given):
             sentence = _ruling_part(given, said.worked)
             strength = "rule" if sentence else strength
             sentence = sentence or given
@@ -445,29 +422,35 @@ def _wishes_in(
             named
             or (wide and strength == "rule")
             or _FIRM.match(sentence)
+            or is_working_rule(sentence)
             or _BY_TOOL.match(sentence)
         )
         if so or _stands_alone(whole, pointed=pointed, few=few):
             yield Wish(said.turn, _plain(whole), strength, _last_part(said.refused) if so else "")
 
 
+_UNSEEN = late_pattern(r"[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
 _FILLS = late_pattern(
     r"\s*(?:(?:yes|yeah|ok|okay|but|and|also|so|well|sure)\b[,\s]+|no,\s*)+", re.IGNORECASE
 )
 
 
 def _plain(text: str) -> str:
-    """A wish without the words that only join it to what was said before."""
+    """A wish without the words that only join it to what was said before, on one line."""
+    text = _UNSEEN.sub("", text)
     left = _FILLS.sub("", text, count=1) if _FILLS.match(text) else text
     return left if len(left) >= _SHORTEST else text
 
 
 _FAR, _BRIEF = 100, 60
 _CLAUSE = late_pattern(r",\s+(?:and\s+|but\s+)?")
+_WIDE_CLAUSE = late_pattern(r"[,，;；]\s*")
 
 
 def _ruling_part(sentence: str, worked: bool) -> str:
     """Of a sentence with a task in it, what comes from its rule on, without what takes away."""
+    if WIDE.search(sentence):
+        return _told_part(sentence, worked)
     if len(parts := _CLAUSE.split(sentence)) == 1:
         return ""
     rules = (at for at, part in enumerate(parts) if _strength(part, worked) == "rule")
@@ -480,9 +463,20 @@ def _ruling_part(sentence: str, worked: bool) -> str:
     return text if text.count("(") == text.count(")") else ""
 
 
+def _told_part(sentence: str, worked: bool) -> str:
+    """Of a sentence without spaces between its words, the rule without what is asked or told beside
+    it."""
+    parts = _WIDE_CLAUSE.split(sentence)
+    kept = [p for p in parts if not (p.endswith(("?", "？")) or DESCRIBES_ABROAD.search(p))]
+    text = "，".join(kept)
+    return text if 0 < len(kept) < len(parts) and _strength(text, worked) == "rule" else ""
+
+
 def _explained(at: int, told: list[str], before: str, strength: Strength) -> str:
     """The sentence `at` with as much of what stands around it as it needs."""
     sentence = told[at]
+    if sentence.endswith((":", "：")) and at + 1 < len(told):
+        return f"{sentence} {told[at + 1]}"
     needed = before if not at and _ANSWERS.match(sentence) else ""
     if at and not _LEADS_OFF.search(told[at - 1]):
         needed = told[at - 1]
@@ -526,7 +520,7 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
         return None
     if _FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence):
         return None
-    if WIDE.search(sentence) and _DESCRIBES_ABROAD.search(sentence):
+    if WIDE.search(sentence) and DESCRIBES_ABROAD.search(sentence):
         return None
     if _POLITE.search(sentence):
         return "rule"
@@ -535,7 +529,9 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
 
 
 def _asks(sentence: str, worked: bool) -> Strength | None:
-    if _POLITE.search(sentence) or _RULE.search(sentence) or _lasts_abroad(sentence):
+    if _POLITE.search(sentence) or _RULE.search(sentence) or lasts_abroad(sentence):
+        return "rule"
+    if is_working_rule(sentence):
         return "rule"
     if tells_where(sentence) or (worked and _BY_TOOL.search(sentence)):
         return "rule"
@@ -588,9 +584,12 @@ def _stands_alone(text: str, *, pointed: bool, few: bool = False) -> bool:
 
 
 def _points_away(text: str) -> bool:
-    """Whether a pronoun's meaning does not stand in `text`; before a dash, or far before it, it
-    may."""
+    """Whether a pronoun's meaning does not stand in `text`; before a dash or a comma, or far
+    before it, it may."""
     found = _POINTS_AWAY.search(text)
     if found is None or (found.start() > _FAR and not WIDE.search(text)):
+        return False
+    before, comma, _ = text[: found.start()].rpartition(", ")
+    if comma and len(content_words(before)) > _FEW:
         return False
     return not re.search(r"\s[-–—]\s", text[: found.start()])

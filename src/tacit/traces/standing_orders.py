@@ -1,0 +1,367 @@
+"""Standing orders: what the user says is to be remembered, and how agent and user work together.
+
+Somebody who says "save that in your memory" or "ask me before you edit anything" means all work to
+come, however often they say it, in whatever language. What else is wished for is `wishes.py`'s.
+"""
+
+import re
+
+from tacit.base.patterns import late_pattern
+from tacit.traces.typed_words import WIDE, content_words, subject_words
+
+_MEMORY = r"(?:mem+o?r+o?[yrti]?(?:es|y)?|memory\.md)"
+"""However it is spelt, but for a memo."""
+_PAGE = (
+    r"(?:(?:claude|agents?|gemini|copilot-instructions)[\s.]*md|cursor\s?rules"
+    r"|(?:your|our|the|project|global)\s+(?:rules|guidelines|instructions|conventions|notes|preferences))"
+)
+_ABOUT_AGENT = r"(?:(?:your|claude(?:['’]s)?|agents?['’]?s?|project|global|user|long[- ]term)\s+)"
+_THIS = (
+    r"(?:it|this|that|these|those|the\s+(?:following|above)|this\s+(?:one|rule|fact|path|info\w*))"
+)
+_NO_MEMORY = (
+    r"(?!\s*(?:instead|rather|until|usage|leak|limit|cach\w*|store|map|buffer|pressure|footprint"
+    r"|\w+\s+(?:backend|database|db)|and\s+(?:flush|reuse)|so\s+(?:it|the|they)\b))"
+)
+# The clause that asks to remember, without what is to be remembered.
+_ENGLISH = (
+    rf"(?:\b(?:please|pls|and|also|then|so|can\s+you|could\s+you|you\s+(?:can|should))\W+)*"
+    rf"(?:\bremember(?:\s+{_THIS})?\s+and\s+)?"
+    rf"(?:\b(?:save|note|record|write|remember)(?:\s+{_THIS})?(?:\s+down)?"
+    rf"(?:\s+for\s+(?:the\s+)?(?:future|later))?\s+(?:(?:in|into|to|on|as\s+an?)\s+)?"
+    rf"(?:the\s+|my\s+)?{_ABOUT_AGENT}*{_MEMORY}\b{_NO_MEMORY}"
+    rf"|\b(?:save|note|record|write|remember|add|put|keep|store|commit)\s+(?:{_THIS}\s+)?(?:down\s+)?"
+    rf"(?:in|into|to)\s+(?:the\s+)?{_ABOUT_AGENT}{_MEMORY}\b{_NO_MEMORY}"
+    rf"|\b(?:save|note|record|write|add|put|include|document|mention)\s+{_THIS}\s+(?:down\s+)?"
+    rf"(?:as\s+an?\s+(?:rule|note)\s+)?(?:in|into|to)\s+{_PAGE}"
+    rf"|\b(?:maybe\s+)?(?:document|note|record|save|write|add)\s+{_THIS}\s+(?:down\s+)?as\s+(?:an?\s+)?"
+    r"(?:convention|guideline|learning|lesson|policy|principle|rule|standard)s?\b"
+    r"(?:\s+in\s+(?:the|this|our)\s+\w+)?"
+    rf"|\b(?:make|turn|write|save)\s+{_THIS}\s+(?:workflow\s+|process\s+)?(?:into\s+|as\s+)?an?\s+"
+    r"(?:reusable\s+)?(?:skill|slash\s+command|standing\s+order)\b"
+    r"|\bnote\s+(?:for|to)\s+(?:later|yourself|the\s+future|future\s+(?:you|work|sessions))"
+    rf"|\b(?:add|put|store|keep)\s+(?:{_THIS}\s+)?(?:in|into|to)\s+{_MEMORY}(?=\s+that\b|\s*[:：])"
+    rf"|\bupdate\s+(?:your|the)\s+{_MEMORY}(?=\s+that\b|\s*[:：,])"
+    rf"|\b(?:add|put|write|note|save)\s+(?:an?\s+\w+\s+|{_THIS}\s+)?(?:in|into|to)\s+(?:the\s+)?{_PAGE}"
+    r"(?=\s+that\b|\s*[:：])|\b(?:make\s+a|take)\s+note(?=\s+that\b|\s*[:：])"
+    rf"|\bremember\s+{_THIS}(?:\s+(?:rule|fact))?(?=\s*[,:：])|\bremember(?=\s*[:：])"
+    r"|\bsave\s+(?:this|it|that)\s+for\s+(?:later|(?:the\s+)?future(?:\s+\w+)?)(?=\s*[:：,]|\s*$)"
+    r"|^\W*(?:fyi\W+)?for\s+(?:next\s+time|(?:the\s+)?future(?:\s+(?:sessions?|work))?)(?=\s*[:：,]))"
+    r"(?:\s*,?\s*(?:please|pls|thanks)\b)?(?:\s+(?:that|this:))?\s*[:：]?"
+)
+_ABROAD = (
+    # Chinese
+    r"(?<![^\s，,。;；])(?:请|請)?你?(?:一定)?要?(?:记住|記住|牢记|牢記|记下来|記下來)(?:了|一下|这一?点|這一?點)*"
+    r"(?!我(?!们|們|的)|密[码碼]|用[户戶]|登[录錄]|[账帳][号號]|[选選][择擇]|[状狀][态態])[：:，,\s]*"
+    r"|(?:请|請|把|将|將|这|這|条|條|规则|規則|加|写|寫|添)*(?:写|寫|加|添加)?(?:到|进|進|入)\s*"
+    r"(?:claude|agents|gemini)\.md(?:里|中)?(?=\s*[：:])"
+    r"|[，,]?(?:并|並|请|請)*(?:[将將把]?[这這它](?:个|個|条|條|些|点|點)?(?:功能|流程|操作|规则|規則)?)?"
+    r"(?:写|寫|存|保存|加|记|記|添加|记录|記錄)(?:到|进|進|入|在)\s*(?:你的?|全局|项目)*(?:长期|長期)?"
+    r"(?:记忆|記憶|memory)(?:里|中|裡|库)?[：:]?"
+    r"|[，,]?(?:并|並|请|請)*[将將把][这這](?:个|個)?(?:功能|流程|操作|步骤|步驟)?"
+    r"(?:写|寫|做|保存|封装|总结|沉淀)(?:成|为|為)\s*(?:一个|一個)?\s*(?:skill|技能|规则|規則)"
+    # Japanese
+    r"|[、。]?(?:これ|それ|この[^\s。、]{1,6})?[をは]?(?:よく)?(?:覚えて|記憶して)(?:おいて|い?て)?(?:ください|下さい|ほしい|欲しい|くれ|ね)*"
+    r"(?=[、。：:\s]|$)|(?:claude|agents|gemini)\.mdに(?:追記|追加|記載)して(?:おいて)?(?:ください)?(?=[：:])|(?:これを)?(?:メモリー?|記憶)に(?:保存|記録|追加)して(?:おいて)?(?:ください|下さい|ね)*"
+    # Korean
+    r"|(?:이걸|이거|이것을|꼭)?\s*(?:을|를)?\s*기억해\s*(?:줘|둬|두세요|주세요|놔)(?:요)?|메모리에\s*(?:저장|기록)\S*"
+    r"|(?:claude|agents|gemini)\.md에\s*(?:추가|기록|저장)[^\s:：]*(?=\s*[:：])"
+    # Russian, Ukrainian
+    r"|\bзапомни(?:те)?\b(?:,?\s*пожалуйста)?(?:\s*[,:—-]\s*|\s+(?=что\b|это\b)|\s*$)(?:что\b)?|\bзапам['’]ятай\b[,:]?(?:\s*що\b)?"
+    r"|,?\s*(?:и\s+)?\b(?:сохрани|запиши|занеси|добавь)\s+(?:это\s+)?(?:себе\s+)?в\s+(?:свою\s+)?"
+    r"(?:память|правила|claude\.md)\b"
+    # German, Dutch
+    r"|\bmerke?\s+dir\b(?:\s+(?:das|bitte|mal))*[,:]?(?:\s*dass\b)?|\bonthoud\b[,:]?(?:\s*dat\b)?"
+    r"|,?\s*(?:und\s+)?\b(?:speicher\w*|schreib\w*)\s+(?:das\s+|es\s+|dir\s+)*in\s+(?:dein|das|die)\w*\s+"
+    r"(?:gedächtnis|memory|regeln|claude\.md)\b"
+    # French
+    r"|\b(?:retiens|mémorise|souviens-toi|rappelle-toi)\b(?:\s+(?:bien|ça|cela|ceci))*(?:\s*[,:]|\s+qu(?:e\b|['’])|\s*$)"
+    r"|,?\s*(?:et\s+)?\b(?:enregistre|garde|note|sauvegarde|ajoute)(?:-le|-ça|-la)?\s+(?:ça\s+|cela\s+|ceci\s+)?"
+    r"(?:en|dans|à)\s+(?:ta\s+|la\s+|tes\s+)?(?:mémoire|règles|claude\.md)\b"
+    # Spanish
+    r"|\b(?:recuerda|acuérdate|memoriza)\b(?:\s+de)?(?:\s*[,:]|\s+que\b|\s*$)"
+    r"|,?\s*(?:y\s+)?\b(?:guarda|guárda(?:lo)?|anota|añade|agrega)(?:lo)?\s+(?:esto\s+|eso\s+)?(?:en|a)\s+"
+    r"(?:tu\s+|la\s+|tus\s+)?(?:memoria|reglas|claude\.md)\b(?:\s+que\b)?"
+    # Portuguese
+    r"|\blembr[ea](?:-se|-te)?\s+(?:de\s+|disso\W+)?que\b|\blembre-se\b[,:]?(?:\s+sempre)?(?:\s+de\b)?"
+    r"|,?\s*(?:e\s+)?\b(?:guarde|salve|salva|anote|grave)\s+(?:isso\s+|isto\s+)?(?:na|em)\s+(?:sua\s+|tua\s+)?memória\b(?:\s+que\b)?"
+    # Italian
+    r"|\b(?:ricorda(?:ti)?|memorizza|tieni\s+a\s+mente)\b(?:\s*[,:]|\s+(?:di|che)\b|\s*$)"
+    r"|,?\s*(?:e\s+)?\b(?:salva|annota)(?:lo)?\s+(?:questo\s+)?(?:in|nella)\s+(?:tua\s+)?memoria\b(?:\s+che\b)?"
+    # Turkish, Polish, Hindi
+    r"|\bunutma(?:yın)?(?:\s*[:,]|\W*$)|\b(?:bunu\s+)?(?:hafızana|hafızaya|belleğine)\s+(?:kaydet|ekle|al)\b"
+    r"|\bzapamiętaj\b(?:\s*[,:]|\s+że\b)|याद\s+रख(?:ना|ो|ें|िए|िएगा)[,:]?(?:\s*कि)?"
+)
+_REMEMBER = late_pattern(rf"{_ENGLISH}|{_ABROAD}", re.IGNORECASE)
+_HINT = late_pattern(
+    r"mem|note|future|next\s+time|md\b|rules|skill|slash|\bas\s|order|prefer|guide|instruct|conven|merk"
+    r"|onthoud|retiens|souviens|rappelle|recuerda|guard|anota|agrega|lembr|salv|ricord|tieni|annota|unutma|grav"
+    r"|enregistre|garde|ajoute|speicher|schreib",
+    re.IGNORECASE,
+)
+# What sounds like it, and is a question, praise, or about what somebody else remembers.
+_UNSAID = late_pattern(
+    r"\b(?:do|did|don['’]?t|didn['’]?t|can['’]?t|if|as|i)\s+(?:you\s+|i\s+|not\s+)?remember\b"
+    r"|\bi\s+(?:really\s+)?liked?\s+how\b|不用记|不必记|別に覚え|기억\s*안",
+    re.IGNORECASE,
+)
+_CONDITION = late_pattern(r"\W*(?:wh\w{0,2}n|whenever|if|for|before|after|in|每次|如果|当)\b", re.I)
+_POINTING = late_pattern(
+    r"\W*(?:it|this|that|these|those|they|here|das|ça|cela|esto|isso|questo|это)\b|\W*[这這此]|\W*これ",
+    re.IGNORECASE,
+)
+_JOINED = " \t,，、;；:：-–—"
+_ENOUGH, _FEW = 2, 3
+
+
+def remembered(told: list[str], at: int) -> str:
+    """What the sentence `at` asks to have remembered, in the user's words; empty where it does not.
+
+    It stands behind the clause that asks, before it, or in the sentence before or after.
+    """
+    sentence = told[at]
+    if sentence.isascii() and not _HINT.search(sentence):
+        return ""  # most sentences, soon
+    found = _REMEMBER.search(sentence)
+    if found is None or _UNSAID.search(sentence):
+        return ""
+    before, behind = sentence[: found.start()].strip(_JOINED), sentence[found.end() :]
+    apart = behind.lstrip()[:1] in ",，;" and _says_something(before)
+    behind = "" if apart else behind.strip(_JOINED)
+    if not _says_something(behind):
+        thing = before
+    elif before and (_CONDITION.match(before) or _POINTING.match(behind)):
+        thing = f"{before}, {behind}"
+    else:
+        thing = behind
+    if _says_something(thing) and not (_POINTING.match(thing) and thing == behind):
+        few = at > 0 and len(content_words(thing)) <= _FEW and not WIDE.search(thing)
+        return f"{told[0]} {thing}" if few else thing  # what it is about stands first
+    beside = (at + 1, at - 1) if sentence.endswith((":", "：")) else (at - 1, at + 1)
+    near = [told[n] for n in beside if 0 <= n < len(told)]
+    return next((f"{one} {thing}".strip() for one in near if _says_something(one)), "")
+
+
+def _says_something(text: str) -> bool:
+    words = subject_words(text) if WIDE.search(text) else content_words(text)
+    return len(words) >= _ENOUGH
+
+
+_TONGUE = (
+    r"(?:arabic|chinese|czech|dutch|english|french|german|hindi|italian|japanese|korean|polish"
+    r"|portuguese|russian|spanish|turkish|ukrainian|vietnamese)"
+)
+_CONSENT = (
+    r"(?:approval|confirmation|consent|go-?ahead|input|ok(?:ay)?|opinion|permission|say-?so|sign-?off"
+    r"|word)"
+)
+_ASK_ME = (
+    r"(?:ask|consult|question|check\s+with|confirm\s+with|inform|notify|warn)\s+me\b"
+    rf"|(?:ask\s+for|get|wait\s+for|await|need)\s+my\s+(?:\w+\s+)?{_CONSENT}"
+)
+# How agent and user work together: who is asked when, in which language, in what form.
+_TOGETHER = late_pattern(
+    rf"""\b(?:{_ASK_ME})[^.?!]*\bbefore\s+(?!(?:it|this|that|the)\b)(?:you\s+)?\w+\s*
+      (?!(?:\s(?:it|this|that|the)\b))
+    | \bbefore\s+(?:you\s+)?(?:any|each|every|\w+ing|commit|push|edit|change
+    |delete)\b[^.?!]*\b(?:{_ASK_ME})
+    | \bwithout\s+(?:first\s+)?(?:asking|consulting|telling)(?:\s+(?:me|first))+\b
+    | \bwithout\s+my\s+(?:\w+\s+)?{_CONSENT}\b
+    | \b(?:always|never|must|only|every|any)\b[^.?!]*\b(?:after|once|until|unless)\s+i(?:['’]ve
+    |\s+have)?\s+
+      (?:agree|approve|confirm|ok|say\s+so|sign)
+    | \bonly\s+(?:change|commit|create|deploy|edit|merge|open|push|release
+    |run)\b[^.?!]*\b(?:after|if|once|when)\s+i\b
+    | \b(?:describe|discuss|explain|plan|propose|show
+    |tell)\b[^.?!]*\bbefore\s+(?:you\s+)?(?:chang|cod|commit|delet
+    |edit|implement|mak|modif|touch|writ)\w*\s+(?:any|code\b|files?\b)
+    | ^\W*(?:please\s+)?no\s+(?:\w+\s+)?\w+s?\s+in\s+(?:the\s+|your\s+|my\s+
+    |our\s+)?(?:answers?|code|comments?|commits?
+    |docs?|messages?|names|prs?|repl(?:y|ies)|responses?)\b
+    | \b(?:answer|reply|respond)\s+(?:\w+\s+)?(?:brief|concise|short)(?:ly)?\b
+    | \bkeep\s+(?:your\s+|the\s+|all\s+)?(?:answers|repl(?:y|ies)|responses|explanations
+    |summaries)\s+\w+
+    | \b(?:answer|reply|respond|speak|talk|communicate)\b(?:\s+(?:to|with|me|only|always|back
+    |everything))*
+      \s+in\s+{_TONGUE}\b
+    | \b(?:all|always|every|only)\b[^.?!]*\b(?:absolute|clickable|full)\s+paths?\b
+    | \b(?:absolute|full)\s+paths?\b[^.?!]*\b(?:always|everywhere|so\s+(?:that\s+)?i\s+can|click)
+    | \b(?:follow\w*|use|using|with)\s+(?:the\s+)?conventional[-\s]+commits?\b
+    | \b(?:don['’]?t|do\s+not|never|no|omit\w*|without|avoid)\b[^.?!]{{0,40}}\b(?:mention\w*
+    |references?|credit)\s+
+      (?:to|of|for)?\s*(?:claude|codex|copilot|cursor|ai|yourself)\b
+    | \b(?:drop|leave\s+out|no|omit|remove|strip|without|never|not|don['’]?t|ohne|sans|sin|senza
+    |sem|без)
+      \b[^.?!]{{0,30}}co-authored-by
+    | \bohne\s+(?:meine|mein|vorherige|mich\s+zu)\s+(?:\w+\s+)?(?:zustimmung|bestätigung
+    |erlaubnis|freigabe|ok
+    |einverständnis|fragen)\b | \bohne\s+(?:\w+\s+)?(?:rückfrage|rücksprache|absprache)\b
+    | \bfrag\w*\s+(?:mich|immer)\b[^.?!]*\bbevor\b
+    | \bbevor\b[^.?!]*\bfrag\w*\s+mich\b
+    | \berst\s+nach\s+meiner\s+(?:zustimmung|bestätigung|freigabe)\b
+    | \b(?:antworte|sprich|rede|kommuniziere)\b[^.?!]*\bauf\s+(?:deutsch|englisch)\b
+    | \bsans\s+(?:mon|ma|me)\s+(?:\w+\s+)?(?:accord|validation|confirmation|permission
+    |autorisation|approbation
+    |feu\s+vert|demander|consulter)\b | \bdemande-moi\b[^.?!]*\bavant\b
+    | \bavant\b[^.?!]*\bdemande-moi\b
+    | \b(?:réponds|parle|communique)(?:-moi)?\b[^.?!]*\ben\s+(?:français|anglais)\b
+    | \bsin\s+(?:mi\s+(?:aprobación|confirmación|permiso|consentimiento|autorización|visto)
+    |(?:preguntarme|consultarme|pedirme|avisarme))\b
+    | \b(?:pregúntame|consúltame|avísame|pídeme\s+(?:permiso|confirmación))\b[^.?!]*\bantes\s+de\b
+    | \bantes\s+de\b[^.?!]*\b(?:pregúntame|consúltame|avísame|pídeme)\b
+    | \b(?:responde|contesta|háblame|respóndeme)\b[^.?!]*\ben\s+(?:español|inglés|castellano)\b
+    | \bsem\s+(?:a\s+)?(?:minha\s+(?:aprovação|confirmação|permissão|autorização)
+    |me\s+(?:perguntar|consultar))\b
+    | \b(?:me\s+pergunte|pergunte-me|me\s+consulte|peça\s+(?:minha\s+)?(?:permissão
+    |confirmação))\b[^.?!]*\bantes\b
+    | \bantes\s+de\b[^.?!]*\b(?:me\s+pergunte|pergunte-me|me\s+consulte
+    |peça\s+(?:minha\s+)?(?:permissão|confirmação))\b
+    | \b(?:responda|responde|fale)\b[^.?!]*\bem\s+(?:português|inglês)\b
+    | \bsenza\s+(?:la\s+)?mi[ao]\s+(?:conferma|approvazione|permesso|autorizzazione|consenso)\b
+    | \bsenza\s+(?:chiedermi|consultarmi|avvisarmi)\b
+    | \b(?:chiedimi|consultami)\b[^.?!]*\bprima\s+di\b | \bprima\s+di\b[^.?!]*\b(?:chiedimi
+    |consultami)\b
+    | \brispondi(?:mi)?\b[^.?!]*\bin\s+(?:italiano|inglese)\b
+    | \bбез\s+мо(?:его|ей)\s+(?:\w+\s+)?(?:подтвержд|разреш|соглас|одобр|ведом|команд)
+    | \b(?:прежде\s+чем|перед\s+(?:тем,?\s+как|каждым|любым|каждой|любой))\b[^.?!]*
+      (?:спрос|спраш|покаж|показыв|согласу|предупре|уточня|подтвержд)
+    | (?:спрос|спраш|покаж|показыв|согласу|предупре|уточня|подтвержд)\w*[^.?!]*\b(?:прежде\s+чем
+    |перед\s+(?:тем,?\s+как|каждым|любым|каждой|любой))\b
+    | \b(?:отвеча(?:й|ть)|общай|говори|разговарив|работа(?:й|ть
+    |л))\w*\s+(?:\w+\s+){{0,3}}(?:на\s+\w+ском|по-\w+ски)\b
+    | \b(?:пиши|комментируй)(?:те)?\b[^.?!]*\b(?:только|всегда|все)\b[^.?!]*\b(?:на\s+\w+ском
+    |по-\w+ски)\b
+    | \bотвеча\w+\s+(?:\w+\s+)?(?:кратко|коротко)\b
+    | \b(?:onayım|iznim)\s+olmadan\b | \bbana\s+sormadan\b | \bönce\s+bana\s+sor
+    | \btürkçe\s+(?:cevap|yanıt|konuş)
+    | (?:अनुमति|पुष्टि|मंज़ूरी)\s+के\s+बिना | पहले\s+मुझसे\s+पूछ | (?:हिंदी|हिन्दी)\s+में\s+(?:जवाब|बात|उत्तर)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_TOGETHER_WIDE = late_pattern(
+    r"(?i:co-authored-by)[^。?？]{0,60}(?:去除|去掉|不要|なし|外して|빼)|(?:去除|去掉|不要|不加)[^。]{0,30}(?i:co-authored-by)|"
+    # Chinese
+    r"(?:时|時|前|任何|所有|每|必[须須]|务必|務必|凡)[^。?？]*先[^。?？]{0,8}"
+    r"(?:询问|詢問|[问問]我|[征徵]求|[经經]过?我|[经經]過?我|得到我|告[诉訴]我|跟我确认|[与與]我确认)"
+    r"|(?:未[经經]|[没沒]有|不[经經])(?:过|過)?我的?(?:同意|确认|確認|允[许許]|[许許]可|批准)"
+    r"|必[须須][^。?？]*(?:我的?(?:同意|确认|確認|批准)|先[^。?？]*(?:[计計][划劃]|方案|步[骤驟]))"
+    r"|[用以](?:简体|繁体|繁體)?(?:中文|英文|英[语語]|日[语語文])(?:来|來|跟我|和我|与我)?"
+    r"(?:回答|回复|回覆|交流|[对對][话話]|[沟溝]通|思考)"
+    r"|(?:回答|回复|回覆|[输輸]出|交流)[^。?？]{0,6}用(?:简体|繁体|繁體)?(?:中文|英文|英[语語]|日[语語文])"
+    r"|(?:不要|不能|[别別]|禁止|不[许許])(?:自[动動]|擅自|自行|主[动動]|随便|隨便)"
+    r"|前，?先[^。?？]{0,8}(?:[给給讓让跟和]我)(?:看|[确確][认認]|[说說]|[讨討][论論])"
+    r"|(?:所有|全部|一律|任何|每)[^。?？]*(?:[绝絕][对對]|完整)路[径徑]"
+    r"|(?i:commit\s*(?:message|msg|信息|消息)|提交(?:信息|[说說]明|消息|[讯訊]息))[^。?？]{0,10}"
+    r"(?:要|必[须須]|[应應]|用|保持|遵循)"
+    r"|(?:生成|[创創]建|提交|新建|[输輸]出|[写寫])[^。?？]{0,16}[时時][，,]?"
+    r"[^。?？]*(?:文件|目[录錄]|位置|路[径徑]|文[档檔]|分支|[测測][试試])[^。?？]*(?:自[动動]|默[认認]|[统統]一|一律|放)"
+    # Japanese
+    r"|(?:勝手に|許可なく|承認なしに?|確認なしに?|確認せずに|無断で)[^。]*(?:ないで|するな|禁止|ないこと)"
+    r"|前に[^。]*(?:承認|許可|了承)を(?:得|取|もら|求)"
+    r"|(?:変更|編集|実装|コミット|プッシュ|削除|作業|着手)(?:を)?(?:する|の)?前に(?:は|必ず|毎回)[^。]*"
+    r"(?:確認|聞い|許可|相談|承認|見せ)|(?:日本語|英語)で(?:回答|答え|返信|返答|対応|会話|やり取り|応答)"
+    r"|(?:すべて|全て|必ず|常に)[^。]*(?:絶対|フル)パス|コミットメッセージは[^。]*(?:して|書いて|お願い|こと|統一)"
+    # Korean
+    r"|(?:허락|확인|동의|승인|허가)\s*(?:없이|받지\s*않고)[^.]*(?:마|말|않)"
+    r"|(?:수정|변경|삭제|커밋|구현|작업)하?기?\s*전에(?:는|\s*(?:꼭|반드시|항상|먼저))[^.]*(?:물어|확인|허락|승인|보여)"
+    r"|(?:한국어|영어)로\s*(?:답|대답|응답|대화|말)|(?:모든|항상)[^.]*절대\s*경로|커밋\s*메시지는[^.]*(?:줘|세요|것|자)"
+)
+
+
+_IN_LANGUAGE = late_pattern(
+    rf"\bin\s+({_TONGUE})\b|\bна\s+(\w+)ском\b|\bпо-(\w+)ски\b|\b(?:auf|en|em|in)\s+(deutsch|englisch|français"
+    r"|anglais|español|inglés|castellano|português|inglês|italiano|inglese)\b|\b(türkçe)\b|(हिंदी|हिन्दी)"
+    r"|(中文|英文|英[语語]|日[语語文])|(日本語|英語)|(한국어|영어)로",
+    re.IGNORECASE,
+)
+
+
+def is_working_rule(sentence: str) -> bool:
+    """Whether a sentence says how agent and user work together: that is meant to last."""
+    return bool((_TOGETHER_WIDE if WIDE.search(sentence) else _TOGETHER).search(sentence))
+
+
+_FOR_AGENTS = r"(?i:(?:claude|agents?|gemini|copilot-instructions)[./]md)"
+# What says so in languages without spaces between words, or with endings for them: a word of
+# lasting or generality, or the page for agents, and a form that asks.
+_LASTS_ABROAD = {
+    "Chinese": (
+        late_pattern(
+            r"总是|總是|永远|永遠|从不|從不|(?:^|[，,。\s]|从今|從今)以[后後]|今[后後]|下一?次|务必|務必|一律"
+            r"|禁止|每一?次|每[当當]|凡是|始[终終]|原[则則]上|除非|除了[^。]*[都外]"
+            r"|所有[^。]*都(?:要|必|应|應|得|使?用)|我[们們](?:只|用|使用|不用)"
+            rf"|(?:不要|[别別])再?使?用\s*[A-Za-z]|{_FOR_AGENTS}[^。]*(?:规则|規則|规范|規範|提醒)"
+            r"|(?:超[过過]|[当當]|如果)[^。]*(?:提醒|询问|詢問|通知)(?:我|用[户戶])"
+        ),
+        late_pattern(r"[请請要别別不用帮幫得让讓先再应應须須勿必务務只]|禁止|记得|記得"),
+    ),
+    "Japanese": (
+        late_pattern(
+            r"今後[はも、]|これからは|次回から|毎回|毎度|常に|必ず|絶対に?|原則|優先して|二度と|禁止"
+            r"|(?:の|する)たびに|タイミングで|場合に限り|場合のみ|以外は|を除い[てき]|ルール(?:化|にし|とし)"
+            r"|基本(?:的に)?は?[^。]*ほしい|(?:場合|とき|時|たら)[^。]*(?:ユーザーに|許可を)"
+            r"|(?i:claude|codex|copilot|gemini|クロード|エージェント)[^。]*(?:指摘|指示)(?:を|し)"
+            r"|前に[^。]*(?:したかった|してほしかった)|べきだった"
+            rf"|[A-Za-z][^。]*使わないで|[るい]ように[^。]*{_FOR_AGENTS}|{_FOR_AGENTS}[^。]*[るい]ように"
+        ),
+        late_pattern(
+            r"[てで](?:ください|下さい|ほし|欲し|くれ|ね|よ|$|。)|[るい]ように|ないで|こと(?:$|。)|べき"
+            r"|ルール|禁止|かった(?:$|。|です|のに)|べきだった|[しりえけ]たい(?:$|。|です|と思)|[めべけせろ](?:$|。)|しない(?:$|。)"
+        ),
+    ),
+    "Korean": (
+        late_pattern(
+            r"항상|언제나|매번|때마다|할\s*때는|앞으로|다음부터|절대|반드시|무조건|기본적으로"
+            r"|제외하고(?:서)?는|외에는|(?:경우|때)에만|(?:경우|때|면)[^.]*(?:사용자에게|알림|가이드|규칙)"
+            rf"|[A-Za-z]\S*\s*(?:쓰지|사용하지)\s*[마말]|{_FOR_AGENTS}[^.]*(?:경우|때|가이드|규칙)"
+        ),
+        late_pattern(r"줘|세요|십시오|지\s*[마말]|도록|하자|해야|할\s*것|싶"),
+    ),
+}
+
+
+# What speaks of all work to come by itself.
+_FROM_NOW = late_pattern(
+    r"(?:^|[，,。\s我]|希望|从今|從今)(?:以[后後]|今[后後])(?:所有|都|要|不|请|請|用|先|每|凡|一律|再|提交|[写寫]|生成|[别別])"
+    r"|今後は|これからは|앞으로는?\s"
+)
+
+
+def _language(sentence: str) -> str:
+    kana, hangul = (re.search(s, sentence) for s in (r"[\u3040-\u30ff]", r"[\uac00-\ud7af]"))
+    return "Japanese" if kana else "Korean" if hangul else "Chinese"
+
+
+def asks_abroad(sentence: str) -> bool:
+    """Whether a sentence of one of these languages asks for something to be done."""
+    return bool(_LASTS_ABROAD[_language(sentence)][1].search(sentence))
+
+
+def lasts_abroad(sentence: str) -> bool:
+    """Whether a sentence of one of these languages says that it is to last."""
+    if not WIDE.search(sentence):
+        return False
+    lasts, asks = _LASTS_ABROAD[_language(sentence)]
+    if _FROM_NOW.search(sentence):
+        return True
+    return bool(lasts.search(sentence) and asks.search(sentence))
+
+
+_QUESTIONS = (
+    r"是否|能不能|能否|可不可以|如何|有[没沒]有|哪些|什[么麼]情[况況]|[还還]是有|吧[?？]|[吗嗎呢]\W*$"
+    r"|[为為]什[么麼]|怎[么麼]"
+)
+QUESTIONS_ABROAD = late_pattern(_QUESTIONS)
+DESCRIBES_ABROAD = late_pattern(
+    rf"{_QUESTIONS}"
+    r"|失[败敗]|报错|報錯|出错|出錯|崩[溃潰]|のはなぜ|なぜ|どうして|ってしま|エラーが"
+    r"|ですか|ますか|でしょうか|ませんか|かな(?:$|。)|왜\s|실패|오류|(?:까|나요|니)\W*$"
+)
+
+
+def language_of_work(sentence: str) -> str:
+    """The language that a working rule says is to be used; empty where it is about something
+    else."""
+    found = _IN_LANGUAGE.search(sentence)
+    if found is None or not is_working_rule(sentence):
+        return ""
+    return str(next(filter(None, found.groups()))).casefold()

@@ -1,0 +1,124 @@
+"""What the user asks to have remembered, and how agent and user work together."""
+
+import pytest
+
+from tacit.testing.sample_sessions import made, ran
+from tacit.traces.standing_orders import is_working_rule, remembered
+from tacit.traces.typed_words import sentences
+from tacit.traces.wishes import wishes
+
+WORK = ["Do it", ran("ls")]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "thing"),
+    [
+        ("always pin the image tags, save in memory", "always pin the image tags"),
+        ("save in memory that the staging host is called heron",
+         "the staging host is called heron"),
+        ("deploy it, and save in your memroy that the port is 8099", "the port is 8099"),
+        ("when you make a chart, save in memory use the blue palette",
+         "when you make a chart, use the blue palette"),
+        ("put the fixtures into /srv/data, save in memory this is the place for all fixtures",
+         "put the fixtures into /srv/data, this is the place for all fixtures"),
+        ("We name branches after tickets. Add this to your rules.",
+         "We name branches after tickets."),
+        ("old endpoints can go at once, maybe document this as a learning in the repo",
+         "old endpoints can go at once"),
+        ("rebuild both images and restart caddy, and make this a skill",
+         "rebuild both images and restart caddy"),
+        ("Please remember: the builder wants node 18", "the builder wants node 18"),
+        ("Update your memory: we moved to one workspace", "we moved to one workspace"),
+        ("Add to CLAUDE.md: seed the tables after a migration",
+         "seed the tables after a migration"),
+        ("把这条规则写进 CLAUDE.md: 不要改 vendor 目录", "不要改 vendor 目录"),
+        ("CLAUDE.md에 추가해줘: 테스트는 vitest 사용", "테스트는 vitest 사용"),
+        ("Guarda en memoria que desplegamos los viernes", "desplegamos los viernes"),
+        ("记住：测试数据库的端口是 5544", "测试数据库的端口是 5544"),
+        ("构建并上传两个镜像,并将这个流程写成skill", "构建并上传两个镜像"),
+        ("テストの前にキャッシュを消すこと、覚えておいてください",
+         "テストの前にキャッシュを消すこと"),
+        ("테스트 서버는 3001 포트를 쓴다는 것을 기억해줘", "테스트 서버는 3001 포트를 쓴다는 것"),
+        ("запомни, что сервер сборки называется филин", "сервер сборки называется филин"),
+        ("Merk dir, dass der Testserver Uhu heißt", "der Testserver Uhu heißt"),
+        ("Retiens que le serveur de test s'appelle Hibou", "le serveur de test s'appelle Hibou"),
+        ("Recuerda que el servidor de pruebas se llama Búho",
+         "el servidor de pruebas se llama Búho"),
+        ("Lembre-se de que o servidor de testes se chama Coruja",
+         "o servidor de testes se chama Coruja"),
+        ("Ricordati che il server di prova si chiama Gufo", "il server di prova si chiama Gufo"),
+        ("unutma: test sunucusunun adı Baykuş", "test sunucusunun adı Baykuş"),
+        ("याद रखो कि टेस्ट सर्वर का नाम उल्लू है", "टेस्ट सर्वर का नाम उल्लू है"),
+    ],
+)  # fmt: skip
+def test_what_is_to_be_remembered_is_kept_without_the_clause_that_asks(
+    prompt: str, thing: str
+) -> None:
+    """Behind the clause, before it, or in the sentence beside it, in whatever language."""
+    told = list(sentences(prompt))
+    found = [one for at in range(len(told)) if (one := remembered(told, at))]
+    assert found == [thing]
+    assert thing in [wish.text for wish in wishes(made(WORK, [prompt]))]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "keep the parsed rows in memory until the file is closed",
+        "store them in memory instead of the database", "save the session in a memory cache",
+        "the worker runs out of memory when it saves", "do you remember that branch?",
+        "I remember that this test was slow", "把缓存保存到内存里", "覚えていますか？",
+        "update the memory settings of the container to 4GB", "添加一个记住我的复选框",
+        "запомни выбранный фильтр в localStorage", "unutma butonunu ekle",
+        "note the memory usage of both runs", "save this as a memo in the docs folder",
+        "I liked how you did that, save it in memory",
+    ],
+)  # fmt: skip
+def test_what_a_program_keeps_in_memory_is_no_standing_order(prompt: str) -> None:
+    """Nor is a question, or praise that does not say of what."""
+    told = list(sentences(prompt))
+    assert not any(remembered(told, at) for at in range(len(told)))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "please ask me before making any changes to the schema",
+        "Never deploy without my explicit approval.", "answer me in Spanish please",
+        "give all file names as absolute paths so that I can click them",
+        "use conventional commits for the titles", "do not put a Co-Authored-By line there",
+        "only commit when I ask", "please explain before you change anything",
+        "no emojis in the code or commits", "不要自动启动服务", "写代码之前先给我看方案",
+        "実装前に計画を見せて承認を得ること",
+        "Ändere nichts ohne Rückfrage", "отвечай кратко и по делу",
+        "修改任何配置前先问我", "未经我的确认不要删除文件", "请用中文回答", "提交信息要用英文",
+        "所有链接都给出绝对路径", "勝手にコミットしないでください", "日本語で回答してください",
+        "변경하기 전에는 먼저 물어봐 줘", "허락 없이 파일을 지우지 마", "한국어로 답해줘",
+        "Без моего согласия ничего не публикуй", "Перед каждым коммитом спрашивай меня",
+        "отвечай мне на русском", "Ohne meine Zustimmung wird nichts gelöscht.",
+        "Frag mich, bevor du etwas änderst", "Ne supprime rien sans mon accord.",
+        "Demande-moi avant de modifier un fichier", "No borres nada sin mi permiso",
+        "Antes de cambiar algo pregúntame", "Não apague nada sem a minha aprovação",
+        "Non cancellare nulla senza la mia conferma", "onayım olmadan dosya silme",
+    ],
+)  # fmt: skip
+def test_how_agent_and_user_work_together_is_a_rule_at_one_saying(prompt: str) -> None:
+    """Who is asked when, in which language, in what form."""
+    assert is_working_rule(prompt)
+    assert [wish.strength for wish in wishes(made(WORK, [prompt]))] == ["rule"]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "the form must ask the visitor before it deletes the row",
+        "translate the page into Spanish", "resolve the absolute path of the config there",
+        "ask the API for the price before rendering", "用户提交前先校验表单", "翻译成中文",
+        "保存する前に入力を確認する画面", "перед отправкой формы проверь поля",
+        "Vor dem Speichern wird das Feld geprüft", "la page demande un code avant l'envoi",
+        "是否必须先询问用户?", "如何用中文回答用户", "how can we ask for approval before a deploy",
+    ],
+)  # fmt: skip
+def test_what_a_program_asks_its_users_is_no_rule(prompt: str) -> None:
+    """What is built, or asked about, says nothing of how the agent works."""
+    assert "rule" not in [wish.strength for wish in wishes(made(WORK, [prompt]))]
