@@ -438,12 +438,12 @@ _SAYS_LITTLE = re.compile(r"^[✖✗✘×]|\w/\w|no tests? |\b0 passed|filtered 
 def whole_form(purpose: str, runs: Sequence[CountedRun]) -> str:
     """How a command is mostly called: its usual form, behind what most set before it."""
     form = usual_form(purpose, [form for form, _ in {(run.form, run.session): 0 for run in runs}])
-    before = Counter(how for run in runs for how in run.manner if _SET_BEFORE.match(how))
+    before = Counter(how for run in runs for how in run.manner if SET_BEFORE.match(how))
     sets = [how for how, count in before.items() if 2 * count > len(runs)]
     return " && ".join([*map(clean, sets), form])
 
 
-_SET_BEFORE = re.compile(r"source |(?:nvm|fnm) use|conda activate")
+SET_BEFORE = re.compile(r"source |(?:nvm|fnm) use|conda activate")
 
 
 def usual_form(purpose: str, worked: Iterable[str]) -> str:
@@ -499,7 +499,8 @@ CALLED_WRONGLY = re.compile(
     r"|no rule to make target|could not find|does not exist|not logged in|authentication"
     r"|is required|must be set|expected a"
     r"|can't open file|cannot open|no_script|does not contain main module|required node version"
-    r"|unsupported engine|^The following paths are ignored by|can't create|operation not permitted"
+    r"|unsupported (?:engine|environment)|^The following paths are ignored by|can't create"
+    r"|operation not permitted"
     r"|cannot find main module|not a tty|no such container|must (?:now )?be run as"
     r"|failed to spawn|ImproperlyConfigured",
     re.IGNORECASE,
@@ -571,6 +572,9 @@ _SOURCE = re.compile(r"\s+(?:raise|return|from|import|if|File)\b|hint: |To fix t
 """Lines of a program that a traceback shows, and advice: neither says why."""
 
 
+_VERSIONS = re.compile(r"(?:Expected version|Got): ")
+
+
 def _error(run: Run) -> str:
     """The line that says what went wrong."""
     said = uncoloured(f"{run.call.error}\n{run.call.result}")
@@ -582,6 +586,8 @@ def _error(run: Run) -> str:
     telling = "" if at is None else lines[at]
     if at is not None and telling.rstrip().endswith(":"):
         telling = " ".join(lines[at : at + 2])  # what it is about stands below
+    elif at is not None and "UNSUPPORTED_ENGINE" in telling:
+        telling = " ".join([telling, *filter(_VERSIONS.match, lines[at : at + 6])])
     if not telling and (run.purpose in HOOKED or run.call.error.startswith("hint: ")):
         telling = complaint(run.call.result)
     telling = telling or next((line for line in lines if SANDBOXED.search(line)), "")

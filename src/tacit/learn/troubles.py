@@ -23,6 +23,7 @@ from tacit.learn.rates import (
     ESCALATED,
     FEWEST,
     SANDBOXED,
+    SET_BEFORE,
     CountedRun,
     Rate,
     usual_form,
@@ -244,11 +245,15 @@ class _Side(NamedTuple):
         """Whether the one manner fails nearly always, for how it is called, and the other works."""
         failed, worked = self.failed, self.worked
         meant = [run for run in self.bad if run.outcome.state != "refused" or self._refused(run)]
+        if SET_BEFORE.match(self.how):  # elsewhere the same may be set already
+            here = {run.session for run in failed if CALLED_WRONGLY.search(run.error)}
+            meant = [run for run in meant if run.session in here]
+            failed = [run for run in failed if run.session in here]
         if not failed or not worked or len(failed) < _MOSTLY * len(meant):
             return False
         if any(map(self._refused, failed)):
             return True
-        of_work = failed[0].work is not None or self._is_its_error
+        of_work = failed[0].work is not None or self._is_terminal or self._is_its_error
         share = 0.5 if of_work else _MOSTLY  # a check also fails for the work
         if len(worked) < share * len(self.good) or len(worked) <= len(failed) // _SAID_MOST:
             return False
@@ -264,7 +269,13 @@ class _Side(NamedTuple):
         words = re.findall(r"\w+", self.how) if self.how.startswith("-") else []
         errors = " ".join(run.error for run in self.failed).casefold()
         named = not words or any(word.casefold() in errors for word in words if len(word) > 1)
-        return named or self._is_its_error
+        return named or self._is_terminal or self._is_its_error
+
+    @property
+    def _is_terminal(self) -> bool:
+        """Whether what fails is that a terminal was asked for."""
+        errors = (run.error for run in self.failed)
+        return self.how in ("-it", "-ti", "-t", "--tty") and all("TTY" in e for e in errors)
 
     @property
     def _is_its_error(self) -> bool:
@@ -289,7 +300,8 @@ class _Side(NamedTuple):
         sessions = tuple(dict.fromkeys(run.session for run in left))
         other = (works, len(self.worked), len(self.good))
         everybodys = is_everybodys(purpose.partition(" ")[0])
-        program = purpose if everybodys and not work_class(purpose) else _program(purpose)
+        two = " ".join(purpose.split()[:2])
+        program = two if everybodys and not work_class(purpose) else _program(purpose)
         return Trouble(program, clean(form), clean(error), len(left), bad, sessions, other=other)
 
 
