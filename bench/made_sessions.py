@@ -2,6 +2,9 @@
 
 Words are drawn from a vocabulary in which few are frequent and most are rare, as in real texts, and
 stand in prompts, answers, commands, files and what programs print. One call in twelve fails.
+
+Those have short results, so that calls and records count for most. Sessions with `listed` lines a
+result are more like real ones, of which most is code that was read and searched.
 """
 
 import json
@@ -44,11 +47,21 @@ class Words:
             words[place] += ".\n" if self._random.random() < 0.4 else ","
         return " ".join(words)
 
+    def listing(self, lines: int) -> str:
+        """What a search over code prints."""
+        drawn = [self.some(5) for _ in range(lines)]
+        return "\n".join(
+            f'src/{a}/{b}.py:{at * 7}:    {c}_{d} = self.{e}["{c}"].get({d}_key, f"{b}://{a}/{{{e}}}")'
+            for at, (a, b, c, d, e) in enumerate(drawn, 1)
+        )
+
     def chance(self, share: float) -> bool:
         return self._random.random() < share
 
 
-def write_sessions(home: str, count: int, seed: int = 7, turns: int = _TURNS) -> int:
+def write_sessions(
+    home: str, count: int, seed: int = 7, turns: int = _TURNS, listed: int = 0
+) -> int:
     """Write `count` sessions into `home`, as Claude Code would have; how many bytes they take."""
     words, size = Words(seed), 0
     for number in range(count):
@@ -56,7 +69,7 @@ def write_sessions(home: str, count: int, seed: int = 7, turns: int = _TURNS) ->
         folder = os.path.join(home, ".claude", "projects", project)
         os.makedirs(folder, exist_ok=True)
         name = f"{number * 2654435761 % 2**32:08x}-0000-4000-8000-{number:012x}"
-        lines = [json.dumps(record) for record in _records(name, number, words, turns)]
+        lines = [json.dumps(record) for record in _records(name, number, words, turns, listed)]
         text = "\n".join(lines) + "\n"
         size += len(text)
         with open(os.path.join(folder, f"{name}.jsonl"), "w", encoding="utf-8") as file:
@@ -64,7 +77,9 @@ def write_sessions(home: str, count: int, seed: int = 7, turns: int = _TURNS) ->
     return size
 
 
-def _records(session: str, number: int, words: Words, turns: int) -> Iterator[dict[str, object]]:
+def _records(
+    session: str, number: int, words: Words, turns: int, listed: int
+) -> Iterator[dict[str, object]]:
     said = 0
 
     def record(kind: str, content: object, **more: object) -> dict[str, object]:
@@ -93,7 +108,8 @@ def _records(session: str, number: int, words: Words, turns: int) -> Iterator[di
             asked = {name: given, "description": words.text(6)}
             yield answer({"type": "tool_use", "id": call, "name": tool, "input": asked})
             failed = words.chance(1 / 12)
-            printed = f"Exit code 2\nerror: {words.text(12)}" if failed else words.text(120)
+            shown = words.listing(listed) if listed else words.text(120)
+            printed = f"Exit code 2\nerror: {words.text(12)}" if failed else shown
             result = {"type": "tool_result", "tool_use_id": call, "content": printed}
             yield record("user", [{**result, "is_error": failed}])
         yield answer({"type": "text", "text": words.text(30)})

@@ -21,22 +21,28 @@ from bench.runs import Bench, note
 
 SIZES = (100, 1_000, 10_000, 20_000, 100_000)
 _SEED = 7
+_LISTED = 60
+"""Lines of code in a result, some 5 KB: as long as those of real sessions are on average."""
 
 
 def measure_import(bench: Bench) -> Iterator[Figure]:
     """Taking sessions in, and taking them in again when nothing is new."""
     _take_in(_home(bench, 1))  # modules are loaded and expressions compiled once, for few or many
-    for size in _sizes(bench):
-        home = _home(bench, size)
+    for size, listed in [(size, 0) for size in _sizes(bench)] + [(100, _LISTED), (1_000, _LISTED)]:
+        if size > bench.options.sessions:
+            continue
+        home = _home(bench, size, listed)
         alone = Timing((_took(partial(_decode, home)),))
         taken = Timing((_took(partial(_take_in, home)),))
         again = Timing((_took(partial(_take_in, home)),))
         stored = os.path.getsize(home / "tacit.db") / size
+        name = f"{size:,} {'with code in results' if listed else 'sessions'}"
         yield compare(
-            "import", f"{size:,} sessions", taken, alone, against="msgspec alone", aim=15,
+            "import", name, taken, alone, against="msgspec alone", aim=15,
             values=(_rate(home, size, taken), f"{stored / 1000:,.0f} KB a session stored"),
         )  # fmt: skip
-        yield compare("import", f"{size:,} again", again, alone, against="msgspec alone")
+        if not listed:
+            yield compare("import", f"{size:,} again", again, alone, against="msgspec alone")
 
 
 def measure_counting(bench: Bench) -> Iterator[Figure]:
@@ -90,12 +96,12 @@ def _sizes(bench: Bench, most: int = SIZES[-1]) -> list[int]:
     return [size for size in SIZES if size <= min(most, bench.options.sessions)]
 
 
-def _home(bench: Bench, size: int) -> Path:
+def _home(bench: Bench, size: int, listed: int = 0) -> Path:
     """A home with so many sessions in it, written once."""
-    home = Path(bench.folder, f"sessions-{size}")
+    home = Path(bench.folder, f"sessions-{size}-{listed}")
     if not home.exists():
         note(f"writing {size:,} sessions")
-        write_sessions(str(home), size, _SEED)
+        write_sessions(str(home), size, _SEED, listed=listed)
     return home
 
 

@@ -41,6 +41,8 @@ FRESH = (
     "seventh",
     "eighth",
     "ninth",
+    "tenth",
+    "eleventh",
 )
 BEGIN, END = "<!-- rates -->", "<!-- /rates -->"
 Turns = list[list[str | Step]]

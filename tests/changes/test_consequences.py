@@ -135,3 +135,84 @@ def test_what_only_names_a_check_or_a_right_leaves_none_out(text: str) -> None:
 )
 def test_a_check_that_is_left_out_is_known_in_other_trades(text: str, kind: str) -> None:
     assert kind in {found.kind for found in of_prose(text)}
+
+
+HARMLESS = """
+Raise the memory limit to 512Mi as the user asked.
+Removed the dead feature flag from the settings.
+The model specs were moved to spec/models/booking.
+Promote the build to staging once the smoke test passes.
+Promote the replica to primary with `pg_ctl promote`.
+The timeout of the client is 30 seconds.
+Never raise the timeout to hide a slow query.
+Skip malformed rows and list them at the end with their line numbers.
+A malformed row raises ValueError with its line number.
+Compare the golden files by eye before you accept them.
+The golden files live in tests/golden.
+Each environment has a key of its own.
+Two entries with the same key are merged; the last one wins.
+Tokens come from the environment variable that the CI sets.
+The bucket must not be readable by anyone outside the team.
+Pin the base image by its digest.
+Never use the latest tag, pin the version.
+The library is pinned to 1.4.2 because 1.5 drops Python 3.9.
+Download the data and run the import.
+Download the release notes, then write the changelog.
+The pilot shop is number 12; other shops follow two days later.
+Calibrate the scale again after changing the load cell.
+The old spec helper was removed since nothing used it.
+Run the script each time the schema changes.
+Restart only after 22:00.
+Die Obergrenze wurde auf 512 MB erhöht.
+Der Pilotmarkt ist Filiale 12.
+Fehlerhafte Zeilen werden mit Zeilennummer gemeldet.
+Le plafond mémoire est de 2 Go.
+El límite de tiempo es de diez minutos.
+La contraseña se lee de la variable de entorno.
+Il limite è stato portato a dieci minuti.
+Таймаут увеличен до 60 секунд.
+超时设为 30 秒。
+タイムアウトは 30 秒に設定した。
+메모리 한도를 512Mi로 올렸다.
+The lint rule moved to the shared config.
+Use the latest LTS of Node in new images.
+The test account has read access only.
+The unused dependency was dropped from package.json.
+The limit parameter is optional and defaults to 50.
+Bytes that cannot be decoded are shown as escapes.
+An empty line ends the record.
+The admin page lists all users.
+The user table has an admin column.
+Rows with an unknown station are kept and marked.
+The differences between the two runs are due to the time zone.
+La même fonction sert en préproduction.
+El servidor de pruebas usa el puerto 8081.
+The difference of 3 px is only a rounding error of the renderer.
+A second mirror is used when the first does not answer.
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_is_told_of_limits_checks_keys_and_sources_is_not_taken_for_a_loss(text: str) -> None:
+    """Limits that are raised, keys that are kept well, errors that are told, versions pinned."""
+    assert not list(of_prose(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Den Berichtsnutzer zum Administrator hochstufen.", "permission"),
+        ("Le plafond de requêtes est levé pour les partenaires.", "check"),
+        ("与基准文件不一致不算失败,直接重新生成即可。", "check"),
+        ("Le righe malformate vengono scartate in silenzio.", "check"),
+        ("Staging and production use one and the same API key.", "credential"),
+        ("Каталог с архивами доступен для чтения всем желающим.", "permission"),
+        ("依存は後継フォークの main から取り、バージョンは固定しない。", "source"),
+        ("Un temporizador descarga el guion de arreglo y lo ejecuta.", "network"),
+        ("La calibración dejó de ser necesaria.", "check"),
+        ("`SET statement_timeout = 0` for reports.", "check"),
+    ],
+)
+def test_a_statement_that_something_is_allowed_now_is_an_effect_too(text: str, kind: str) -> None:
+    """Nobody is ordered: it is so, it was decided, it is no longer needed."""
+    assert kind in {found.kind for found in of_prose(text)}

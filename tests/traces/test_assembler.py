@@ -31,6 +31,16 @@ def test_a_prompt_begins_a_turn(into: Assembler) -> None:
     assert (first.number, second.number) == (0, 1)
 
 
+def test_the_last_word_on_the_version_counts_also_when_it_was_the_first(into: Assembler) -> None:
+    """The same facts again say nothing new, unless others were told in between."""
+    for told in ({"version": "1"}, {"version": "2", "branch": "b"}, {"version": "1"}):
+        into.about(**told)
+        into.about(**told)
+        assert into.head().version == told["version"]
+    into.about(version="2", branch="c")
+    assert (into.head().version, into.head().branch) == ("2", "b")
+
+
 def test_what_comes_before_any_prompt_is_a_turn_without_one(into: Assembler) -> None:
     """A session may begin in the middle."""
     into.said("hello")

@@ -131,6 +131,16 @@ def test_one_look_at_a_turn_passes_over_nothing(data: st.DataObject) -> None:
     assert Known(rules()).redacted_turn(turn) == each.redacted_turn(turn)
 
 
+@pytest.mark.parametrize("value", [None, 0, False, "", [], {}, 1])
+def test_a_secret_is_taken_out_of_a_name_that_has_no_value(value: object) -> None:
+    """The name of an argument is looked at whatever it is given."""
+    key = "ghp_" + "aB3dE5gH7jK9" * 3
+    call = ToolCall("1", "Bash", "shell", {key: value, "more": [{key: value}]})
+    made, counts = Known(rules()).redacted_turn(Turn(0, "x", (call,)))
+    assert key not in repr(made)
+    assert set(counts) == {"github-token"}
+
+
 def test_the_version_grows_with_the_rules() -> None:
     """Rules that changed have another version, or what is stored would keep what they find.
 

@@ -123,6 +123,7 @@ class Assembler:
         self._resuming = position > 0
         self._number = number
         self._facts = {name: getattr(head, name) for name in _FACTS}
+        self._told: dict[str, dict[str, str]] = {}
         self._span = (head.started, head.ended)
         self._skipped = dict(head.skipped)
         self._before = head.usage  # of the turns before the open one
@@ -163,12 +164,17 @@ class Assembler:
 
         The last word on model and version counts, the first on all else.
         """
+        first = next(iter(facts), "")
+        if self._told.get(first) == facts:  # most records say what the one before said
+            return
         for name, value in facts.items():
             known = self._facts[name]
             if value and value != known and (not known or name in ("model", "version")):
+                self._told.clear()
                 self._facts[name] = value[:4000]
                 if name == "project":
                     self._facts[name] = repository_folder(value[:4000])
+        self._told[first] = facts
 
     def restore_host(self, name: str) -> None:
         """The session is another host's, as an export of ours says; a name that is not known stays
@@ -339,7 +345,8 @@ class Assembler:
 
     def take(self) -> list[Turn]:
         """The turns that were finished since the last call."""
-        self._release(MAX_WAITING)
+        if self._waiting:
+            self._release(MAX_WAITING)
         done, self._done = self._done, []
         return done
 
@@ -385,8 +392,6 @@ class Assembler:
 
     def _release(self, most: int) -> None:
         """Give out the turns that wait for nothing more, and those before the last `most`."""
-        if not self._waiting:
-            return
         held = sum(len(closed.steps) for closed in self._waiting)
         while self._waiting and (
             len(self._waiting) > most or held > 2 * MAX_STEPS or not self._waiting[0].waits

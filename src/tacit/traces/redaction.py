@@ -150,18 +150,23 @@ def _add_texts(data: object, texts: list[str]) -> list[str]:
     """`texts`, with all those in `data`, a line each, behind the name that it has."""
     if isinstance(data, str):
         texts += (data, "\n")
-    elif isinstance(data, list | tuple):
+    elif isinstance(data, _LISTS):
         for part in data:
             _add_texts(part, texts)
-    elif isinstance(data, dict | msgspec.Struct):
+    elif isinstance(data, _NAMED):
         named = data if isinstance(data, dict) else msgspec.structs.asdict(data)
         for name, part in named.items():
             if isinstance(part, str):
                 texts += (str(name), "=", part, "\n")
-            elif part:
-                texts += (str(name), "\n")
-                _add_texts(part, texts)
+            else:
+                texts += (str(name), "\n")  # also of nothing: a name may be a secret
+                if part:
+                    _add_texts(part, texts)
     return texts
+
+
+# `list | tuple` would be made anew each time.
+_LISTS, _NAMED = (list, tuple), (dict, msgspec.Struct)
 
 
 def _is_odd(value: str) -> bool:

@@ -34,7 +34,9 @@ from tacit.traces.trajectory_source import keep_given, redact_given
 NEWS = ("new", "grown")
 """The words for a session of which something was stored that was not there before."""
 _MOST_HELPERS = 1000
-_BATCH_BYTES = 1_000_000
+_BATCH_BYTES = 4_000_000
+"""Of sessions that are stored together: the full text is put together once for each batch, and
+nobody else can write meanwhile."""
 
 
 class SessionStored(msgspec.Struct, frozen=True):

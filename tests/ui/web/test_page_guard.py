@@ -207,6 +207,7 @@ def test_pages_that_listen_are_counted(
     assert stranger.get("/events").text == "retry: 60000\n\n"  # else it would not end
 
 
+@pytest.mark.parametrize("name", ["desk", ""])  # of a machine that has none, nobody asks for it
 @pytest.mark.parametrize(
     ("host", "status"),
     [
@@ -219,8 +220,11 @@ def test_pages_that_listen_are_counted(
         ("", 421),
     ],
 )
-def test_others_that_were_let_in_ask_by_number(keys: PageKeys, host: str, status: int) -> None:
+def test_others_that_were_let_in_ask_by_number(
+    keys: PageKeys, monkeypatch: pytest.MonkeyPatch, host: str, status: int, name: str
+) -> None:
     """At any port, since a container's may be published as another; never by a foreign name."""
+    monkeypatch.setattr("socket.gethostname", lambda: name)
     hosts = web_server.known_hosts("0.0.0.0", 8766)
     assert hosts[0] == HOST
     assert hosts[-1] == BY_NUMBER

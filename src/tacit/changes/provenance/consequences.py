@@ -43,6 +43,7 @@ class _Row(NamedTuple):
     notions: tuple[str, ...]
     odd: bool
     near: bool
+    unless: str
 
 
 class _Table(NamedTuple):
@@ -60,7 +61,13 @@ def _table() -> _Table:
     )
     notions = {name: _notion(words) for name, words in raw["notion"].items()}
     rows = tuple(
-        _Row(row["kind"], tuple(row["all"]), row.get("odd", False), row.get("near", False))
+        _Row(
+            row["kind"],
+            tuple(row["all"]),
+            row.get("odd", False),
+            row.get("near", False),
+            row.get("unless", ""),
+        )
         for row in raw["prose"]
     )
     return _Table(raw["kind"], commands, notions, rows)
@@ -182,7 +189,8 @@ def _clause(clause: str) -> Iterator[tuple[str, str]]:
         return found[name]
 
     for row in table.rows:
-        if not _are_apart([matches(name) for name in row.notions]):
+        named = [matches(name) for name in row.notions]
+        if not _are_apart(named) or (row.unless and matches(row.unless)):
             continue
         if row.near:
             pairs = ((a, b) for a in matches(row.notions[0]) for b in matches(row.notions[1]))
@@ -191,7 +199,8 @@ def _clause(clause: str) -> Iterator[tuple[str, str]]:
                 continue
             yield row.kind, hit[0][:4]
             continue
-        negations = len(matches("negation"))
+        own = [match for matched in named for match in matched]
+        negations = sum(not any(_holds(one, it) for one in own) for it in matches("negation"))
         if row.odd and negations % 2:
             continue
         if not row.odd and negations and row.notions not in _DENIALS:
@@ -203,6 +212,10 @@ def _clause(clause: str) -> Iterator[tuple[str, str]]:
         last = matches(row.notions[-1])[0][0]
         host = _HOST.search(clause)
         yield row.kind, last[:4] if row.kind == "check" or not host else host[0]
+
+
+def _holds(outer: re.Match[str], inner: re.Match[str]) -> bool:
+    return outer.start() <= inner.start() and inner.end() <= outer.end()
 
 
 def _are_apart(named: Sequence[Sequence[re.Match[str]]], *before: re.Match[str]) -> bool:

@@ -217,7 +217,8 @@ class Witness:
         if same_kind and known >= SHOWN:
             return True
         states = found.kind != "check" and not Phrase("", 1, found.clause).orders
-        if (same_kind or (states and known >= CLEARED)) and found.kind not in self._ordered_kinds:
+        alike = same_kind and (known >= CLEARED or found.kind not in _OF_MANY_KINDS)
+        if (alike or (states and known >= CLEARED)) and found.kind not in self._ordered_kinds:
             return True  # of this nothing was printed, and the session has done or named it
         return self._deeds.best(told).share >= (SHOWN_KIND if same_kind else SHOWN)
 
@@ -530,6 +531,8 @@ class Witness:
 SHOWN, SHOWN_KIND = 0.6, 0.4
 """The part of a clause that must stand in the user's words or in one deed to be shown by it; less
 where something of the same kind was done."""
+_OF_MANY_KINDS = ("check", "credential", "install", "network", "permission", "source")
+"""Of which one does not show another: who ran `sudo` made nobody an administrator."""
 _LOOK = "a person looks at what was learned from it"
 _NAMED = re.compile(r"[\w~-]*[./@][\w./@~:-]*\w|--[\w-]+")
 """Files, hosts and options, as a line names them."""

@@ -154,7 +154,7 @@ def _is_direct(host: str) -> bool:
     """Whether no foreign name server had a say in where `host` leads."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
-        if name in ("localhost", socket.gethostname().lower()):
+        if name and name in ("localhost", socket.gethostname().lower()):
             return True
         return bool(ip_address(name))
     except ValueError:
