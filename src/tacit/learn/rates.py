@@ -481,11 +481,15 @@ def _usual_beginning(purpose: str, forms: list[list[str]]) -> str:
             whole = sum(tuple(form) == begins for form in forms)
             return clean(" ".join(begins)) + ("" if 2 * whole > count else " …")
     short = [
-        next((form[:n] for n in range(1, 9) if purpose_of(form[:n]) == purpose), [])
+        next((form[:n] for n in range(1, _reach(form)) if purpose_of(form[:n]) == purpose), [])
         for form in forms
     ]
     common = Counter(tuple(form) for form in short if form).most_common(1)
     return f"{clean(' '.join(common[0][0]))} …" if common else purpose
+
+
+def _reach(form: list[str]) -> int:
+    return 9 if form[0] in ("corepack", "fnm") else 4
 
 
 # How programs say that they were called wrongly, or are not there.

@@ -103,7 +103,7 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
             tried = len(own) if all(_is_typed(run, program) for run in own) else tried
         standing = _is_standing(own, rates, sessions) or _against(own[0], hooks)
         trouble = _trouble(program, own, tried, standing=standing)
-        if form and not trouble.instead:
+        if form and (not trouble.instead or by > trouble.instead[0][1]):
             trouble = msgspec.structs.replace(trouble, instead=((form, by),))
         tells = trouble.mended or standing or CALLED_WRONGLY.search(trouble.error)
         if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
@@ -183,7 +183,7 @@ def _in_sandbox(runs: Sequence[CountedRun]) -> list[Trouble]:
     error = Counter(run.error for run in held).most_common(1)[0][0]
     form = ", ".join(clean(name) for name, _ in names.most_common(4))
     well = sum(run.outcome.state == "worked" for run in known)
-    if 3 * well < 2 * len(known):
+    if 3 * well < 2 * len(known) or len(held) * _SELDOM < len(tried):
         return []
     other = (ESCALATED, well, len(known))
     return [Trouble(SANDBOX, form, clean(error), len(held), len(tried), sessions, other=other)]
@@ -300,8 +300,8 @@ class _Side(NamedTuple):
         sessions = tuple(dict.fromkeys(run.session for run in left))
         other = (works, len(self.worked), len(self.good))
         everybodys = is_everybodys(purpose.partition(" ")[0])
-        two = " ".join(purpose.split()[:2])
-        program = two if everybodys and not work_class(purpose) else _program(purpose)
+        own = purpose if purpose.split(maxsplit=1)[0] != "docker" else " ".join(purpose.split()[:2])
+        program = own if everybodys and not work_class(purpose) else _program(purpose)
         return Trouble(program, clean(form), clean(error), len(left), bad, sessions, other=other)
 
 
