@@ -23,7 +23,13 @@ from tacit.learn.demands import (
     WishFinding,
 )
 from tacit.learn.drafts import COUNTING, draft, draft_sessions, propose_draft
-from tacit.learn.findings import ChecksFinding, ProcedureFinding, TroubleFinding, count_findings
+from tacit.learn.findings import (
+    ChecksFinding,
+    ProcedureFinding,
+    TroubleFinding,
+    abstracted,
+    count_findings,
+)
 from tacit.learn.ledger import Ledger
 from tacit.skills.fact import parse_fact
 from tacit.skills.skill_lint import lint
@@ -1002,7 +1008,7 @@ def test_a_program_that_is_missing_on_one_machine() -> None:
     here = [made(["Go.", gone, by], session=f"g{n}", project="/p/app") for n in range(3)]
     found = of_kind(count_findings([*there, *here]), TroubleFinding)
     text = "".join(draft(one).text for one in found)
-    assert "`hk` failed 3 of 6 times in 3 sessions" in text
+    assert "`hk` failed 3 of 3 times in 3 sessions" in text
     assert "`mise x hk -- hk install --all`" in text
 
 
@@ -1079,3 +1085,133 @@ def test_a_name_is_made_of_words_that_tell() -> None:
     rule = "Claude Code に指示です。表は必ず日付順にしてください。"
     (found,) = count_findings([made(["Go"], [rule], session="n", project="/p/app")])
     assert draft(found).name == "指示-日付順"
+
+
+def test_abstracted() -> None:
+    """Words that differ become blanks, with their names and quotes; the rest stays."""
+    assert abstracted(["make check"]) == "make check"
+    assert abstracted(["git tag v1 -m 'one two'", "git tag v2 -m 'x'"]) == (
+        "git tag <value> -m '<value>'"
+    )
+    assert abstracted(["V=1 x --to=a", "V=2 x --to=b"]) == "V=<value> x --to=<value>"
+    assert abstracted(["curl http://a/?q=1", "curl http://b/?q=2"]) == "curl <value>"
+    assert abstracted(["A=1 x", "B=1 x"]) == "<value> x"
+    assert abstracted(["x a", "x a b"]) == "x a b"
+
+
+def told_troubles(found: list[Finding]) -> list:
+    shown = [f for f in found if isinstance(f, TroubleFinding | ChecksFinding)]
+    return [trouble for finding in shown for trouble in finding.troubles]
+
+
+@pytest.mark.parametrize(
+    ("fails", "error", "works", "told"),
+    [
+        ("python - <<'EOF'\n1\nEOF", "bash: python: command not found", "python3 - <<'EOF'\n1\nEOF",
+         ("python", "python3")),
+        ("pnpm --version", "bash: pnpm: command not found", "npm ci", ("pnpm", "npm ci")),
+        ("docker-compose up", "sh: docker-compose: command not found", "docker compose up",
+         ("docker-compose", "docker compose up")),
+        ("docker exec odoo odoo -u a", "Error response from daemon: No such container: odoo",
+         "docker exec w-1 odoo -u b", ("docker exec odoo odoo -u a", "docker exec w-1 odoo -u b")),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_told_with_what_does_its_work(
+    fails: str, error: str, works: str, told: tuple[str, str]
+) -> None:
+    """From two sessions on, also where it is only given lines to run; one is an accident."""
+    turn = ["Go.", ran(fails, error, failed=True), ran(works, "done")]
+    (trouble,) = told_troubles(count_findings(sessions(turn)))
+    assert (trouble.form, *trouble.works) == told
+    assert (trouble.failed, trouble.runs, len(trouble.sessions)) == (2, 2, 2)
+    assert told_troubles(count_findings(sessions(turn, number=1))) == []
+
+
+def test_missing_programs_are_one_draft() -> None:
+    """Where nothing else is known of the project; else they stand with its checks."""
+    gone = [("python -c 1", "python", "python3 -c 1"), ("pnpm --version", "pnpm", "npm ci")]
+    tried = [
+        (ran(typed, f"bash: {name}: command not found", failed=True), ran(works, "done"))
+        for typed, name, works in gone
+    ]
+    turn = ["Go.", *(call for both in tried for call in both)]
+    (found,) = count_findings(sessions(turn))
+    text = draft(found).text
+    assert draft(found).name == "app-programs"
+    assert "python3 in place of python" in text
+    lint_call = ran("npm run lint", "0 issues.")
+    (checks,) = count_findings(sessions([*turn, lint_call, lint_call]))
+    assert isinstance(checks, ChecksFinding)
+    assert [trouble.program for trouble in checks.troubles] == ["python", "pnpm"]
+
+
+def test_an_option_fails_with_an_error_of_its_own() -> None:
+    """Though the error does not name it, and other calls fail for other reasons."""
+    bad = ran("docker exec -it web-1 odoo -u a", "the input device is not a TTY.", failed=True)
+    good = ran("docker exec web-1 odoo -u a", "done")
+    broken = ran("docker exec web-1 odoo -u a", "KeyError: 'x'", failed=True)
+    (trouble,) = told_troubles(count_findings(sessions(["Go.", bad, good, good, broken], number=3)))
+    assert (trouble.failed, trouble.runs) == (3, 3)
+    assert trouble.other == ("docker exec web-1 odoo -u a", 6, 9)
+
+
+def test_what_the_sandbox_holds_back_is_one_line() -> None:
+    """By all commands that it holds back and that work with escalated permissions."""
+    held = [ran("git fetch", "error: cannot open '.git/FETCH_HEAD': Operation not permitted",
+                failed=True),
+            ran("npm test", "Error: listen EPERM 127.0.0.1", failed=True)]  # fmt: skip
+    free = [
+        msgspec.structs.replace(
+            call, arguments={**call.arguments, "sandbox_permissions": "require_escalated"}
+        )
+        for call in (ran("git fetch", "From x"), ran("npm test", "5 passing"))
+    ]
+    (found,) = count_findings(sessions(["Go.", *held, *free]))
+    (trouble,) = told_troubles([found])
+    assert (trouble.program, trouble.failed, trouble.runs) == ("sandbox", 4, 4)
+    assert "With escalated permissions the same worked 4 of 4 times" in draft(found).text
+    assert not told_troubles(count_findings(sessions(["Go.", *held])))
+
+
+def test_a_build_in_between_mends() -> None:
+    """What ran on an older build works with nothing else changed but that."""
+    stale = "SyntaxError: Export named 'a' not found in module '/p/app/dist/index.js'."
+    again = ran("bun src/cli.ts show", "shown")
+    bad = ran("bun src/cli.ts show", stale, failed=True)
+    turn = ["Go.", bad, ran("bun run build", "done"), again]
+    (trouble,) = told_troubles(count_findings(sessions(turn)))
+    assert trouble.instead == (("bun run build && bun src/cli.ts …", 2),)
+    assert told_troubles(count_findings(sessions(["Go.", bad, again]))) == []
+
+
+def test_checks_of_a_package_are_told_with_it_and_what_is_loaded_before() -> None:
+    """Each package of a repository has its own; `nvm use` belongs to it."""
+    before = ". /Users/me/.nvm/nvm.sh && nvm use && "
+    calls = [ran(f"{before}pnpm --filter @x/{name} test", "# fail 0") for name in ("cli", "web")]
+    old = ran("pnpm --filter @x/cli test", "ERR_PNPM_UNSUPPORTED_ENGINE  Unsupported engine: "
+              "wanted: node >=20", failed=True)  # fmt: skip
+    (found,) = of_kind(count_findings(sessions(["Go.", old, *calls, *calls])), ChecksFinding)
+    assert [rate.form for rate in found.rates] == [
+        f"source ~/.nvm/nvm.sh && nvm use && pnpm --filter @x/{name} test"
+        for name in ("cli", "web")
+    ]
+    (trouble,) = found.troubles
+    assert trouble.form == "pnpm --filter @x/cli test"
+    assert trouble.other == (found.rates[0].form, 4, 4)
+
+
+@pytest.mark.parametrize(
+    "asked", ["git cat-file -e main:a.json", "git merge-base --is-ancestor a b", "gh pr view 3"]
+)
+def test_that_there_is_none_is_an_answer(asked: str) -> None:
+    """Of what was only asked for."""
+    none = ran(asked, "fatal: path 'a.json' does not exist in 'main'", failed=True)
+    assert count_findings(sessions(["Go.", none, none, none], number=4)) == []
+
+
+def test_quoted_errors_have_no_colours() -> None:
+    """What steers a terminal is no part of an error."""
+    red = "\x1b[31mdeploy: unknown option\x1b[0m \x1b[2m--fast\x1b[22m"
+    bad, good = ran("deploy.sh --fast", red, failed=True), ran("deploy.sh")
+    (trouble,) = told_troubles(count_findings(sessions(["Go.", bad, good])))
+    assert trouble.error == "deploy: unknown option --fast"

@@ -292,7 +292,8 @@ def test_what_was_called_wrongly_is_told_with_whatever_worked_in_each_session() 
     ways = ("git push https://host/a.git main", "git push https://host/a.git dev")
     denials = [tried(n, "git push origin main", denied, way) for n, way in enumerate(ways)]
     (found,) = [one for one in count_findings(denials) if isinstance(one, TroubleFinding)]
-    assert {form for form, _ in found.troubles[0].instead} == set(ways)
+    told = {ways[0], "git push https://host/a.git <branch>"}
+    assert {form for form, _ in found.troubles[0].instead} == told
     lost = 'ERROR: relation "a" does not exist'
     asks = [tried(n, f"ssh host q{n}", lost, f"ssh host r{n}") for n in range(2)]
     assert not [one for one in count_findings(asks) if isinstance(one, TroubleFinding)]

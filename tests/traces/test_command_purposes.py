@@ -5,14 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.traces.command_purposes import (
-    abstracted,
     joined_commands,
     manner,
     plain_form,
     purpose,
     purposes,
     simple_commands,
-    slug,
     work_class,
 )
 
@@ -88,24 +86,6 @@ def test_any_text_has_a_harmless_purpose(text: str) -> None:
     assert len(found) < 200
     assert not set(found) & set("`\"'\n\\$<>|;&#")
     assert all(isinstance(word, str) for words in simple_commands(text) for word in words)
-
-
-def test_abstracted() -> None:
-    """Words that differ become blanks, with their names and quotes; the rest stays."""
-    assert abstracted(["make check"]) == "make check"
-    assert abstracted(["git tag v1 -m 'one two'", "git tag v2 -m 'x'"]) == (
-        "git tag <value> -m '<value>'"
-    )
-    assert abstracted(["V=1 x --to=a", "V=2 x --to=b"]) == "V=<value> x --to=<value>"
-    assert abstracted(["curl http://a/?q=1", "curl http://b/?q=2"]) == "curl <value>"
-    assert abstracted(["A=1 x", "B=1 x"]) == "<value> x"
-    assert abstracted(["x a", "x a b"]) == "x a b"
-
-
-def test_slug() -> None:
-    """A purpose as part of a name: short, lower case, hyphens."""
-    assert slug("npm run test:unit") == "npm-run-test-unit"
-    assert len(slug("x" * 99)) == 40
 
 
 def test_what_joins_commands_is_kept() -> None:

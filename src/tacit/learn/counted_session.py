@@ -16,7 +16,7 @@ from itertools import permutations
 import msgspec
 
 from tacit.base import database
-from tacit.learn import habits, rates
+from tacit.learn import habits, lint_rules, rates
 from tacit.learn.habits import SessionChanges, changes_of
 from tacit.learn.rates import CountedRun, Done, counted_runs, done_by, lasting_runs, runs_by_call
 from tacit.traces import (
@@ -215,7 +215,7 @@ def _under_one_folder(sessions: list[CountedSession], keys: dict[str, str]) -> l
 
 
 _COUNTING = (
-    habits, rates, command_purposes, copied_turns, observations, outcomes, requests,
+    habits, lint_rules, rates, command_purposes, copied_turns, observations, outcomes, requests,
     standing_orders, typed_words, wishes,
 )  # fmt: skip
 

@@ -26,6 +26,7 @@ from tacit.learn.counted_session import (
 )
 from tacit.learn.demands import Finding
 from tacit.learn.findings import (
+    MISSING,
     ChecksFinding,
     HabitsFinding,
     ProcedureFinding,
@@ -34,9 +35,10 @@ from tacit.learn.findings import (
 )
 from tacit.learn.habits import Pair
 from tacit.learn.ledger import Ledger
+from tacit.learn.lint_rules import RuleCount
 from tacit.learn.quotations import HOME, Spoken, fact_line, other_quotes
-from tacit.learn.rates import Rate, RuleCount
-from tacit.learn.troubles import REFUSED_FOR, Trouble
+from tacit.learn.rates import Rate
+from tacit.learn.troubles import REFUSED_FOR, SANDBOX, Trouble
 from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
@@ -241,7 +243,13 @@ def _trouble(trouble: Trouble) -> str:
     if trouble.error.startswith(REFUSED_FOR):
         words = one_line(trouble.error.removeprefix(REFUSED_FOR)).strip("\"'. ")
         line = f"- {_code(trouble.form)} was refused in {sessions}: the user said “{words}”."
-    if trouble.other:
+    if trouble.other and trouble.program == SANDBOX:
+        _, count, runs = trouble.other
+        line = line.replace("failed", "failed in the host's sandbox", 1)
+        line += (
+            f" With escalated permissions the same worked {count} of {runs} times: ask for them."
+        )
+    elif trouble.other:
         form, count, runs = trouble.other
         line += f" {_code(form)} worked {count} of {runs} times."
     elif trouble.instead:
@@ -254,6 +262,8 @@ def _trouble(trouble: Trouble) -> str:
 
 def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[str]]:
     program = finding.program
+    if program in (SANDBOX, MISSING):
+        return _machine_skill(finding, where)
     works = list(dict.fromkeys(form for trouble in finding.troubles for form in trouble.works))
     standing = next((t for t in finding.troubles if t.standing), None)
     if not works and standing:
@@ -281,6 +291,26 @@ def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
     body += [f"- {_code(form)}" for form in works[:4]]
     body += ["", "## What fails", "", *map(_trouble, finding.troubles)]
     return f"{where}-{program}", about, body
+
+
+def _machine_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[str]]:
+    """What holds for whatever is done on the machine."""
+    lines = [*map(_trouble, finding.troubles)]
+    if finding.program == SANDBOX:
+        what = finding.troubles[0].form
+        about = (
+            f"What fails in the host's sandbox where {where} is worked on ({what}) and works with"
+            f" escalated permissions. Use before running one of them in {where}, or when it is not"
+            " permitted."
+        )
+        return f"{where}-sandbox", about, [f"# The sandbox in {where}", "", *lines]
+    pairs = "; ".join(f"{t.works[0]} in place of {t.program}" for t in finding.troubles)
+    names = ", ".join(trouble.program for trouble in finding.troubles)
+    about = (
+        f"Programs that are not there on the machine where {where} is worked on, and what does"
+        f" their work: {pairs}. Use before typing {names} in {where}."
+    )
+    return f"{where}-programs", about, ["# On this machine", "", *lines]
 
 
 _WORK_NAMES = (

@@ -34,6 +34,7 @@ from tacit.learn.habits import (
     own_commands,
     pairs,
 )
+from tacit.learn.lint_rules import RuleCount, count_rules
 from tacit.learn.rates import (
     CALLED_WRONGLY,
     FEWEST,
@@ -41,14 +42,12 @@ from tacit.learn.rates import (
     CountedRun,
     Done,
     Rate,
-    RuleCount,
     count_rates,
     hook_rate,
-    lint_rules,
     usual_form,
 )
-from tacit.learn.troubles import Trouble, troubles
-from tacit.traces.command_purposes import abstracted, work_class
+from tacit.learn.troubles import SANDBOX, Trouble, troubles
+from tacit.traces.command_purposes import work_class
 from tacit.traces.observations import is_unsafe
 from tacit.traces.outcomes import absent_program
 from tacit.traces.trace import Trace
@@ -134,6 +133,10 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
         or _only_commands(project, own_commands(rates.values()))
     ]
     checks = [one for one in checks if len(one.sessions) * _SELDOM >= one.changing]
+    if checks:
+        of_machine = [t for t in failing if is_of_machine(t) and t not in checks[0].troubles]
+        told = (*checks[0].troubles, *of_machine)
+        checks[0] = msgspec.structs.replace(checks[0], troubles=told)
     return [
         *refusals,
         *(request_findings(project, traces) if project else ()),
@@ -162,6 +165,7 @@ EVERYBODYS_CHECKS = re.compile(
 """What any agent tries first."""
 
 
+_BEHIND = re.compile(r"corepack |fnm |mise ")
 _OF_THE_FORGE = ("gh ", "glab ", "mcp__")
 """What runs elsewhere is looked at after the work, and checks nothing before it."""
 
@@ -169,7 +173,8 @@ _OF_THE_FORGE = ("gh ", "glab ", "mcp__")
 def _only_commands(project: str, others: Sequence[Rate]) -> list[ChecksFinding]:
     """The commands of a project of whose checks there is nothing to tell."""
     sessions = dict.fromkeys(session for rate in others for session in rate.sessions)
-    if not project or max((len(rate.sessions) for rate in others), default=0) <= FEWEST:
+    telling = len(others) > 1 or any(rate.failed or "|" in rate.form for rate in others)
+    if not project or not telling or max(len(rate.sessions) for rate in others) <= FEWEST:
         return []
     return [ChecksFinding(project=project, sessions=tuple(sessions), rates=())]
 
@@ -193,8 +198,11 @@ def _checks(
         t for t in failing
         if not t.standing and (t.work or (t.program in programs and t.mended))
     )  # fmt: skip
-    rules = lint_rules([run for run in runs if run.purpose in {rate.purpose for rate in usual}])
-    known = all(EVERYBODYS_CHECKS.fullmatch(rate.purpose) for rate in usual)
+    told = {rate.purpose for rate in usual}
+    rules = count_rules((run.session, run.rules) for run in runs if run.purpose in told)
+    known = all(
+        EVERYBODYS_CHECKS.fullmatch(rate.purpose) and not _BEHIND.match(rate.form) for rate in usual
+    )
     if known and not near and not rules:
         return []
     sessions = tuple(dict.fromkeys(session for rate in usual for session in rate.sessions))
@@ -207,6 +215,8 @@ def _checks(
 _COMPANION = re.compile(
     r"\.(?:md|mdx|rst|txt|ya?ml|toml|json|lock)$|CHANGELOG|VERSION", re.IGNORECASE
 )
+_OF_ONE_TASK = re.compile(r"(?:^|/)[A-Za-z]{0,8}-?\d+[-_.]")
+"""Files of one story or ticket: `specs/001-login/tasks.md`."""
 _SELDOM = 10
 """Checks that not even one in so many sessions with changes ran are not the project's."""
 _OFTEN = 3
@@ -225,7 +235,7 @@ def _with_habits(
     for trace in traces:
         own = trace.changes.edited
         changing += bool(own)
-        changed.update(path for path in own if _COMPANION.search(path))
+        changed.update(p for p in own if _COMPANION.search(p) and not _OF_ONE_TASK.search(p))
     enough = max(_OFTEN, changing // _OFTEN)
     companions = tuple((path, n) for path, n in changed.most_common(3) if n >= enough)
     return msgspec.structs.replace(
@@ -291,7 +301,9 @@ def _other_troubles(
     by_program: dict[str, list[Trouble]] = {}
     for trouble in failing:
         if id(trouble) not in told and (trouble.mended or trouble.standing or _is_absent(trouble)):
-            by_program.setdefault(_told_with(trouble, failing), []).append(trouble)
+            missing = _is_absent(trouble) and trouble.works
+            with_it = MISSING if missing else _told_with(trouble, failing)
+            by_program.setdefault(with_it, []).append(trouble)
     for program, own in by_program.items():
         sessions = dict.fromkeys(session for trouble in own for session in trouble.sessions)
         yield TroubleFinding(
@@ -305,6 +317,14 @@ def _told_with(trouble: Trouble, failing: Sequence[Trouble]) -> str:
     name = trouble.program.partition(" ")[0]
     hooks = (t for t in failing if t.standing and t.program in HOOKED and not trouble.mended)
     return next((t.program for t in hooks if name in t.error and name != "git"), trouble.program)
+
+
+MISSING = "missing programs"
+
+
+def is_of_machine(trouble: Trouble) -> bool:
+    """Whether it lies in the machine or its sandbox, and holds for whatever is done there."""
+    return trouble.program == SANDBOX or (_is_absent(trouble) and bool(trouble.works))
 
 
 def _is_absent(trouble: Trouble) -> bool:
@@ -500,3 +520,29 @@ def _common_form(key: str, forms: list[str]) -> str:
         return common
     alike = len({len(form.split()) for form in forms}) == 1
     return abstracted(forms) if alike else usual_form(key, forms)
+
+
+_RAW = re.compile(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")
+
+
+def abstracted(commands: list[str]) -> str:
+    """One command for several with the same purpose: words in which they differ become `<…>`."""
+    if len(set(commands)) == 1:
+        return commands[0]
+    split = [_RAW.findall(command) for command in commands]
+    if any(len(words) != len(split[0]) for words in split) or "\n" in "".join(commands):
+        return commands[-1]
+    return " ".join(_common(words) for words in zip(*split, strict=True))
+
+
+def _common(words: tuple[str, ...]) -> str:
+    """The word that stands in the same place everywhere, or what stands for it."""
+    if len(set(words)) == 1:
+        return words[0]
+    names = {word.partition("=")[0] for word in words}
+    name = names.pop()
+    if not names and re.fullmatch(r"-{0,2}[A-Za-z_][\w-]*", name) and all("=" in w for w in words):
+        return f"{name}=<value>"
+    quotes = {word[0] for word in words}
+    quote = quotes.pop() if len(quotes) == 1 and quotes <= {'"', "'"} else ""
+    return f"{quote}<value>{quote}"

@@ -317,7 +317,7 @@ def messages(changes: Iterable[SessionChanges]) -> Messages | None:
         ]
         made = Counter(session for _, _, session in own)
         parts = sum(1 / made[session] for _, _, session in scoped)
-        most = 2 * len(scoped) > len(own) and 2 * parts > len(made)  # also by session
+        most = 3 * len(scoped) >= 2 * len(subjects) and 2 * parts > len(made)  # also by session
         scoped = scoped if most else []
         begins = "type(scope): subject" if scoped else shape
         plain = [subject for _, subject, _ in own if not _SCOPE.match(subject)]

@@ -16,9 +16,11 @@ import msgspec
 
 from tacit.base.display import one_line, shorten
 from tacit.base.secrets import clean
+from tacit.learn.lint_rules import rules_named
 from tacit.traces.command_purposes import (
     SimpleCommand,
     WorkClass,
+    bare_interpreter,
     joined_commands,
     manner,
     plain_form,
@@ -29,11 +31,13 @@ from tacit.traces.command_purposes import (
 from tacit.traces.observations import paths_of, recoveries
 from tacit.traces.outcomes import (
     Outcome,
+    absent_program,
     call_outcome,
     complaint,
     failed_check,
     purpose_outcomes,
     says_well,
+    uncoloured,
 )
 from tacit.traces.tool_calls import command_of, our_tool
 from tacit.traces.trace import REFUSED, ToolCall, Trace
@@ -45,7 +49,8 @@ _MOST_LETTERS = 2000
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One purpose of one shell call."""
+    """One purpose of one shell call; none where an interpreter is only given lines to run, which
+    shows whether it is there."""
 
     session: str
     turn: int
@@ -118,15 +123,6 @@ class Rate(msgspec.Struct, frozen=True):
         return work_class(self.purpose)
 
 
-class RuleCount(msgspec.Struct, frozen=True):
-    """A rule that a linter named, and how often."""
-
-    rule: str
-    count: int
-    sessions: tuple[str, ...]
-    example: str
-
-
 def runs_by_call(trace: Trace) -> list[tuple[ToolCall, list[Run]]]:
     """Every call of a session, with what it ran: commands by their purpose, other tools by their
     name."""
@@ -165,6 +161,8 @@ HOOKED = ("git commit", "git push")
 def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
     """The `runs` of a session with what counting over several needs of their calls."""
     mends = {id(mend.failed): mend for mend in recoveries(trace)}
+    runs = list(runs)
+    built = _mended_by_build(runs)
 
     def counted(run: Run) -> CountedRun:
         mend, shell = mends.get(id(run.call)), run.call.kind == "shell"
@@ -172,13 +170,38 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
             run.session, run.turn, run.purpose, run.form, run.outcome, not shell, run.call.reply,
             _error(run) if run.outcome.state == "failed" else "",
             _hooked(run),
-            tuple(rules_named(run)),
-            tuple(forms_for(run, mend.succeeded)) if mend is not None and shell else (),
+            tuple(rules_named(run.work, run.call.result)),
+            built.get(id(run))
+            or (tuple(forms_for(run, mend.succeeded)) if mend is not None and shell else ()),
             mend is not None and not mend.edited,
             run.manner, run.folder,
         )  # fmt: skip
 
     return tuple(map(counted, runs))
+
+
+_STALE = re.compile(r"not found in module|not provide an export|cannot find module.*dist/", re.I)
+
+
+def _mended_by_build(runs: Iterable[Run]) -> dict[int, tuple[str]]:
+    """Runs, by identity, that failed on what an older build had left and worked once it was built
+    again, with the two commands one after the other."""
+    found: dict[int, tuple[str]] = {}
+    stale: dict[str, Run] = {}
+    build: Run | None = None
+    for run in runs:
+        if run.outcome.state == "failed" and _STALE.search(f"{run.call.error}\n{run.call.result}"):
+            stale[run.purpose], build = run, None
+        elif run.outcome.state == "worked" and run.work == "build" and stale:
+            build = run
+        elif run.outcome.state == "worked" and build and run.purpose in stale:
+            failed = stale.pop(run.purpose)
+            words = run.form.split()
+            own = " ".join(
+                words[: next((n for n in range(1, 4) if purpose_of(words[:n]) == run.purpose), 1)]
+            )
+            found[id(failed)] = (clean(f"{build.form} && {own} …"),)
+    return found
 
 
 _OF_GIT = re.compile(
@@ -226,9 +249,13 @@ def runs_of_call(
         given = ", ".join(shorten(one_line(key), 40) for key in call.arguments)
         form = f"{call.name} ({given})" if given else call.name
         yield Run(session, turn, call.name, shorten(form, 200), call_outcome(call), call, project)
-    if call.kind != "shell" or len(command := command_of(call)) > _MOST_LETTERS:
+    if call.kind != "shell":
         return
-    parts = joined_commands(command)
+    parts = joined_commands(command := command_of(call))
+    yield from _bare_runs(call, parts, session, turn, project)
+    if len(command) > _MOST_LETTERS:
+        return
+    asked = (ESCALATED,) if _is_escalated(call) else ()
     folders = _folders(call, parts, project, folder)
     places = {purpose_of(part.words): at for at, part in enumerate(parts)}
     for purpose, outcome in purpose_outcomes(call):
@@ -236,10 +263,34 @@ def runs_of_call(
         words = (purpose,) if at is None else parts[at].words
         form = shorten(one_line(plain_form(words, project)), 200)
         if at is None:
-            yield Run(session, turn, purpose, form, outcome, call, project)
+            yield Run(session, turn, purpose, form, outcome, call, project, asked)
         else:
-            how, place = manner(parts, at, project), folders[at]
+            how, place = (*manner(parts, at, project), *asked), folders[at]
             yield Run(session, turn, purpose, form, outcome, call, project, how, place)
+
+
+ESCALATED = "escalated permissions"
+"""The manner of a call that was run outside of the host's sandbox."""
+
+
+def _is_escalated(call: ToolCall) -> bool:
+    given = call.arguments
+    asked = given.get("sandbox_permissions") == "require_escalated"
+    return asked or given.get("with_escalated_permissions") is True
+
+
+def _bare_runs(
+    call: ToolCall, parts: Sequence[SimpleCommand], session: str, turn: int, project: str
+) -> Iterator[Run]:
+    """The interpreters that a call typed a program into, where they ran or are not there, and
+    what it asked only for its version, where that is not there."""
+    gone = absent_program(call.result)
+    found = [bare_interpreter(part.words) for part in parts]
+    found += [gone for part in parts if part.words[0] == gone and not purpose_of(part.words)]
+    for name in dict.fromkeys(filter(None, found)):
+        outcome = Outcome("failed", "output") if gone == name else call_outcome(call)
+        if gone in ("", name) and (gone or outcome.state == "worked"):
+            yield Run(session, turn, "", name, outcome, call, project)
 
 
 _KEEPS_FOLDER = {"claude-code"}
@@ -309,7 +360,7 @@ def done_by(call: ToolCall, runs: Iterable[Run], project: str) -> Iterator[Done]
             if name:
                 yield Done(f"edit {name}", name)
     for run in runs:
-        if run.outcome.state == "worked":
+        if run.outcome.state == "worked" and run.purpose:
             yield Done(run.purpose, run.form, call.kind == "other")
 
 
@@ -349,7 +400,7 @@ def count_rates(runs: Iterable[CountedRun]) -> dict[str, Rate]:
     """The rate of each purpose, over the runs of which the outcome is known."""
     by_purpose: dict[str, list[CountedRun]] = {}
     for run in runs:
-        if run.outcome.state == "worked" or run.outcome.failed:
+        if run.purpose and (run.outcome.state == "worked" or run.outcome.failed):
             by_purpose.setdefault(run.purpose, []).append(run)
     return {purpose: _rate(purpose, own) for purpose, own in by_purpose.items()}
 
@@ -387,15 +438,20 @@ _SAYS_LITTLE = re.compile(r"^[✖✗✘×]|\w/\w|no tests? |\b0 passed|filtered 
 def whole_form(purpose: str, runs: Sequence[CountedRun]) -> str:
     """How a command is mostly called: its usual form, behind what most set before it."""
     form = usual_form(purpose, [form for form, _ in {(run.form, run.session): 0 for run in runs}])
-    before = Counter(how for run in runs for how in run.manner if how.startswith("source "))
+    before = Counter(how for run in runs for how in run.manner if SET_BEFORE.match(how))
     sets = [how for how, count in before.items() if 2 * count > len(runs)]
     return " && ".join([*map(clean, sets), form])
+
+
+SET_BEFORE = re.compile(r"source |(?:nvm|fnm) use|conda activate")
 
 
 def usual_form(purpose: str, worked: Iterable[str]) -> str:
     """How most commands that worked begin, with `…` where each went on in its own way; where one
     stands for the whole project, that."""
     forms = [form.split() for form in worked]
+    if len(of_all := [form for form in forms if "-p" not in form]) >= FEWEST:
+        forms = of_all if purpose.startswith("cargo ") else forms
     begins = _usual_beginning(purpose, forms)
     words = begins.removesuffix(" …").split()
     narrow = (at for at, word in enumerate(words) if _NARROWS.search(word) and "<" not in word)
@@ -425,11 +481,15 @@ def _usual_beginning(purpose: str, forms: list[list[str]]) -> str:
             whole = sum(tuple(form) == begins for form in forms)
             return clean(" ".join(begins)) + ("" if 2 * whole > count else " …")
     short = [
-        next((form[:n] for n in range(1, 4) if purpose_of(form[:n]) == purpose), [])
+        next((form[:n] for n in range(1, _reach(form)) if purpose_of(form[:n]) == purpose), [])
         for form in forms
     ]
     common = Counter(tuple(form) for form in short if form).most_common(1)
     return f"{clean(' '.join(common[0][0]))} …" if common else purpose
+
+
+def _reach(form: list[str]) -> int:
+    return 9 if form[0] in ("corepack", "fnm") else 4
 
 
 # How programs say that they were called wrongly, or are not there.
@@ -443,10 +503,18 @@ CALLED_WRONGLY = re.compile(
     r"|no rule to make target|could not find|does not exist|not logged in|authentication"
     r"|is required|must be set|expected a"
     r"|can't open file|cannot open|no_script|does not contain main module|required node version"
-    r"|unsupported engine|^The following paths are ignored by|can't create|operation not permitted"
-    r"|cannot find main module|must (?:now )?be run as|failed to spawn|ImproperlyConfigured",
+    r"|unsupported (?:engine|environment)|^The following paths are ignored by|can't create"
+    r"|operation not permitted"
+    r"|cannot find main module|not a tty|no such container|must (?:now )?be run as"
+    r"|failed to spawn|ImproperlyConfigured",
     re.IGNORECASE,
 )
+SANDBOXED = re.compile(
+    r"\bEPERM\b|operation not permitted|could not resolve host|error connecting to|EAI_AGAIN"
+    r"|read-only file system|network is unreachable|ENOTFOUND|token in \S+ is invalid",
+    re.IGNORECASE,
+)
+"""How it shows that a sandbox let something not listen, write or reach the network."""
 _WHOLE = 200
 """Characters up to which a command line is told whole."""
 
@@ -460,7 +528,11 @@ def forms_for(failed: Run, mend: ToolCall) -> Iterator[str]:
             continue
         if run.form.split() != failed.form.split():
             yield clean(run.form)
-        elif again and len(whole := one_line(command_of(mend))) <= _WHOLE:
+        elif (
+            again
+            and command_of(mend) != command_of(failed.call)
+            and len(whole := one_line(command_of(mend))) <= _WHOLE
+        ):
             yield clean(whole)  # what stands before it made the difference
 
 
@@ -500,13 +572,17 @@ def _without_folders(error: str, project: str) -> str:
 _WARNS = re.compile(r"[\W\d]*(?:T[\d:.]+Z?\W+)?(?:\S+ )?warn(?:ing)?\b", re.IGNORECASE)
 
 
-_SOURCE = re.compile(r"\s+(?:raise|return|from|import|if|File)\b|hint: ")
+_SOURCE = re.compile(r"\s+(?:raise|return|from|import|if|File)\b|hint: |To fix this|Run \"")
 """Lines of a program that a traceback shows, and advice: neither says why."""
+
+
+_VERSIONS = re.compile(r"(?:Expected version|Got): ")
 
 
 def _error(run: Run) -> str:
     """The line that says what went wrong."""
-    lines = [line for line in f"{run.call.error}\n{run.call.result}".splitlines() if line.strip()]
+    said = uncoloured(f"{run.call.error}\n{run.call.result}")
+    lines = [line for line in said.splitlines() if line.strip()]
     wrong = [n for n, line in enumerate(lines) if CALLED_WRONGLY.search(line)]
     wrong = [n for n in wrong if not _WARNS.match(lines[n]) and not _SOURCE.match(lines[n])]
     absent = (n for n in wrong if "command not found" in lines[n])  # nothing else comes before it
@@ -514,63 +590,10 @@ def _error(run: Run) -> str:
     telling = "" if at is None else lines[at]
     if at is not None and telling.rstrip().endswith(":"):
         telling = " ".join(lines[at : at + 2])  # what it is about stands below
+    elif at is not None and "UNSUPPORTED_ENGINE" in telling:
+        telling = " ".join([telling, *filter(_VERSIONS.match, lines[at : at + 6])])
     if not telling and (run.purpose in HOOKED or run.call.error.startswith("hint: ")):
         telling = complaint(run.call.result)
-    last = run.call.error if run.call.failed else run.outcome.evidence
+    telling = telling or next((line for line in lines if SANDBOXED.search(line)), "")
+    last = uncoloured(run.call.error) if run.call.failed else run.outcome.evidence
     return shorten(_without_folders(one_line(telling or last), run.project), 160)
-
-
-_RULES = (
-    # golangci-lint
-    re.compile(
-        r"^(?:\[[^\]]+\]\s+)?\S+:\d+:\d+:?\s+(?P<says>.+?)\s+\((?P<rule>[a-z][\w-]{2,30})\)$", re.M
-    ),
-    # eslint
-    re.compile(
-        r"^\s*\d+:\d+\s+(?:error|warning)\s+(?P<says>.+?)\s{2,}(?P<rule>@?[\w/-]{3,60})$", re.M
-    ),
-    # ruff, flake8
-    re.compile(r"^\S+:\d+:\d+:?\s+(?P<rule>[A-Z]{1,4}\d{3,4})\s+(?:\[\*\] )?(?P<says>.+)$", re.M),
-    # biome
-    re.compile(r"^\S+:\d+(?::\d+)?\s+(?P<rule>lint/[\w/]+)(?P<says>)", re.M),
-    # TypeScript
-    re.compile(
-        r"^\S+?(?:\(\d+,\d+\)|:\d+:\d+)(?::| -) error (?P<rule>TS\d{4}): (?P<says>.+)$", re.M
-    ),
-    # mypy
-    re.compile(r"^\S+:\d+: error: (?P<says>.+?)  \[(?P<rule>[a-z][\w-]+)\]$", re.M),
-    # clippy
-    re.compile(r"#\[(?:warn|deny)\((?P<rule>clippy::\w+)\)\](?P<says>)", re.M),
-)
-_NO_RULE = {"typecheck", "syntax", "misc", "typescript"}
-"""What linters call it when the code does not compile."""
-_MOST_RULES = 8
-
-
-def rules_named(run: Run) -> Iterator[tuple[str, str]]:
-    """The rules that a linter or a type checker named in one run, with what it said of each."""
-    for pattern in _RULES if run.work in ("lint", "types", "build") else ():
-        for found in pattern.finditer(run.call.result):
-            if found["rule"] not in _NO_RULE:
-                yield found["rule"], shorten(one_line(clean(found["says"])), 140)
-
-
-def lint_rules(runs: Iterable[CountedRun]) -> tuple[RuleCount, ...]:
-    """The rules that linters and type checkers named in two sessions, the commonest first."""
-    counts: Counter[str] = Counter()
-    sessions: dict[str, dict[str, None]] = {}
-    examples: dict[str, str] = {}
-    for run in runs:
-        for rule, said in run.rules:
-            counts[rule] += 1
-            sessions.setdefault(rule, {})[run.session] = None
-            if said and (rule not in examples or len(said) < len(examples[rule])):
-                examples[rule] = said
-    often = sorted(
-        (rule for rule in counts if len(sessions[rule]) >= FEWEST),
-        key=lambda rule: (-len(sessions[rule]), -counts[rule]),
-    )
-    return tuple(
-        RuleCount(rule, counts[rule], tuple(sessions[rule]), examples.get(rule, ""))
-        for rule in often[:_MOST_RULES]
-    )

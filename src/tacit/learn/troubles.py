@@ -12,12 +12,23 @@ mend, and never with a way around it.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
 from tacit.base.secrets import clean
-from tacit.learn.rates import CALLED_WRONGLY, FEWEST, CountedRun, Rate, usual_form, whole_form
+from tacit.learn.rates import (
+    CALLED_WRONGLY,
+    ESCALATED,
+    FEWEST,
+    SANDBOXED,
+    SET_BEFORE,
+    CountedRun,
+    Rate,
+    usual_form,
+    whole_form,
+)
 from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
 from tacit.traces.observations import gets_around
 from tacit.traces.outcomes import absent_program
@@ -71,28 +82,37 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
     """What fails as it is called, in at least two sessions, with what then worked."""
     hooks = {run.error for run in runs if run.hooked == "itself"}
     tries = Counter(run.purpose for run in runs)
-    found, told = by_manner(runs)
-    runs = [run for run in runs if id(run) not in told]
+    found = _in_sandbox(runs)
+    held = {id(run) for run in runs if found and _is_held(run)}
+    manners, told = by_manner([run for run in runs if id(run) not in held])
+    found += manners
+    runs = [run for run in runs if id(run) not in told | held]
     for (program, signature), own in _failures_alike(runs, rates, hooks).items():
         sessions = tuple(dict.fromkeys(run.session for run in own))
-        form, by = _in_its_place(own, runs) if signature is None else ("", 0)
+        lacks = signature is None or _NO_CONTAINER.search(own[0].error)
+        form, by = _in_its_place(own, runs) if lacks else ("", 0)
         if signature is None and not form and _works_elsewhere(program, runs):
             continue
-        typed = any(run.form.partition(" ")[0] == program for run in own)
+        typed = any(run.purpose and _is_typed(run, program) for run in own)
         if max(len(sessions), by * typed) < FEWEST:
             continue
         tried = sum(tries[purpose] for purpose in {run.purpose for run in own})
         if signature is None:  # it may be there on another machine
-            purposes = {run.purpose for run in own}
+            purposes = {run.purpose for run in own} - {""}
             tried = sum(run.purpose in purposes and run.session in sessions for run in runs)
+            tried = len(own) if all(_is_typed(run, program) for run in own) else tried
         standing = _is_standing(own, rates, sessions) or _against(own[0], hooks)
         trouble = _trouble(program, own, tried, standing=standing)
-        if form and not trouble.instead:
+        if form and (not trouble.instead or by > trouble.instead[0][1]):
             trouble = msgspec.structs.replace(trouble, instead=((form, by),))
         tells = trouble.mended or standing or CALLED_WRONGLY.search(trouble.error)
         if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
             found.append(trouble)
     return found
+
+
+def _is_typed(run: CountedRun, program: str) -> bool:
+    return run.form.partition(" ")[0] == program
 
 
 def _works_elsewhere(program: str, runs: Sequence[CountedRun]) -> bool:
@@ -110,7 +130,7 @@ def _failures_alike(
         (run.session, run.form.partition(" ")[0]) for run in runs if run.outcome.state == "worked"
     }
     for run in runs:
-        if run.outcome.state != "failed" or run.rules or _NO_PYTHON.search(run.error):
+        if run.outcome.state != "failed" or run.rules or _is_answer(run):
             continue  # what names rules was called well, and found fault with the code
         another_form = run.by_form and run.work in (None, "build")
         about_the_call = CALLED_WRONGLY.search(run.error) or another_form
@@ -124,8 +144,49 @@ def _failures_alike(
     return groups
 
 
-_NO_PYTHON = re.compile(r"command not found: (?:python|pip)$|\b(?:python|pip): command not found")
-"""Everybody then types `python3`."""
+_ASKED = re.compile(r"(?:gh|glab|bd|docker|kubectl) .*\b(?:view|show|status|inspect|get|checks)\b")
+_NOT_THERE = re.compile(
+    r"not found|does not exist|no (?:such|open|pull|issue|default)|could not (?:find|resolve to)",
+    re.IGNORECASE,
+)
+
+
+def _is_answer(run: CountedRun) -> bool:
+    """Whether it was asked for something, and the answer is that there is none."""
+    absent = absent_program(run.error)
+    return not absent and bool(_ASKED.match(run.purpose) and _NOT_THERE.search(run.error))
+
+
+# What the host's sandbox does not let pass.
+
+SANDBOX = "sandbox"
+
+
+def _is_held(run: CountedRun) -> bool:
+    failed = run.outcome.failed and ESCALATED not in run.manner
+    return bool(failed and run.purpose and not run.tool and SANDBOXED.search(run.error))
+
+
+def _in_sandbox(runs: Sequence[CountedRun]) -> list[Trouble]:
+    """What fails in the host's sandbox and works outside of it, all in one."""
+    outside = [run for run in runs if ESCALATED in run.manner and run.outcome.state != "refused"]
+    worked = [run for run in outside if run.outcome.state == "worked"]
+    purposes = {run.purpose for run in worked}
+    held = [run for run in runs if _is_held(run) and run.purpose in purposes]
+    sessions = tuple(dict.fromkeys(run.session for run in held))
+    if len(sessions) < FEWEST:
+        return []
+    names = Counter(run.purpose for run in held)
+    known = [r for r in outside if r.purpose in names and r.outcome.state in ("worked", "failed")]
+    tried = [r for r in runs if r.purpose in names and ESCALATED not in r.manner]
+    tried = [r for r in tried if r.outcome.state in ("worked", "failed")]
+    error = Counter(run.error for run in held).most_common(1)[0][0]
+    form = ", ".join(clean(name) for name, _ in names.most_common(4))
+    well = sum(run.outcome.state == "worked" for run in known)
+    if 3 * well < 2 * len(known) or len(held) * _SELDOM < len(tried):
+        return []
+    other = (ESCALATED, well, len(known))
+    return [Trouble(SANDBOX, form, clean(error), len(held), len(tried), sessions, other=other)]
 
 
 # The same command in two manners.
@@ -143,7 +204,7 @@ def by_manner(runs: Sequence[CountedRun]) -> tuple[list[Trouble], set[int]]:
     by_purpose: dict[str, list[CountedRun]] = {}
     for run in runs:
         known = run.outcome.state == "worked" or run.outcome.failed or run.reply
-        if known and not run.tool and not run.rules and not run.hooked:
+        if known and run.purpose and not run.tool and not run.rules and not run.hooked:
             by_purpose.setdefault(run.purpose, []).append(run)
     found: list[Trouble] = []
     told: set[int] = set()
@@ -184,11 +245,16 @@ class _Side(NamedTuple):
         """Whether the one manner fails nearly always, for how it is called, and the other works."""
         failed, worked = self.failed, self.worked
         meant = [run for run in self.bad if run.outcome.state != "refused" or self._refused(run)]
+        if SET_BEFORE.match(self.how):  # elsewhere the same may be set already
+            here = {run.session for run in failed if CALLED_WRONGLY.search(run.error)}
+            meant = [run for run in meant if run.session in here]
+            failed = [run for run in failed if run.session in here]
         if not failed or not worked or len(failed) < _MOSTLY * len(meant):
             return False
         if any(map(self._refused, failed)):
             return True
-        share = _MOSTLY if failed[0].work is None else 0.5  # a check also fails for the work
+        of_work = failed[0].work is not None or self._is_terminal or self._is_its_error
+        share = 0.5 if of_work else _MOSTLY  # a check also fails for the work
         if len(worked) < share * len(self.good) or len(worked) <= len(failed) // _SAID_MOST:
             return False
         sessions, others = ({run.session for run in some} for some in (failed, worked))
@@ -202,7 +268,22 @@ class _Side(NamedTuple):
         """An option is what fails where the error names it or what it is given."""
         words = re.findall(r"\w+", self.how) if self.how.startswith("-") else []
         errors = " ".join(run.error for run in self.failed).casefold()
-        return not words or any(word.casefold() in errors for word in words if len(word) > 1)
+        named = not words or any(word.casefold() in errors for word in words if len(word) > 1)
+        return named or self._is_terminal or self._is_its_error
+
+    @property
+    def _is_terminal(self) -> bool:
+        """Whether what fails is that a terminal was asked for."""
+        errors = (run.error for run in self.failed)
+        return self.how in ("-it", "-ti", "-t", "--tty") and all("TTY" in e for e in errors)
+
+    @property
+    def _is_its_error(self) -> bool:
+        """Whether it fails with one error, again and again, that is never seen without it."""
+        signs = Counter(_signature(run.error) for run in self.failed)
+        sign, count = signs.most_common(1)[0]
+        seen = any(_signature(run.error) == sign for run in self.good if run.error)
+        return count > FEWEST and count >= _MOSTLY * len(self.failed) and not seen
 
     def trouble(self, purpose: str, left: list[CountedRun]) -> Trouble:
         """What fails, over the runs of `left`, and how it works."""
@@ -219,7 +300,8 @@ class _Side(NamedTuple):
         sessions = tuple(dict.fromkeys(run.session for run in left))
         other = (works, len(self.worked), len(self.good))
         everybodys = is_everybodys(purpose.partition(" ")[0])
-        program = purpose if everybodys and not work_class(purpose) else _program(purpose)
+        own = purpose if purpose.split(maxsplit=1)[0] != "docker" else " ".join(purpose.split()[:2])
+        program = own if everybodys and not work_class(purpose) else _program(purpose)
         return Trouble(program, clean(form), clean(error), len(left), bad, sessions, other=other)
 
 
@@ -238,7 +320,8 @@ def _entered(runs: Sequence[CountedRun]) -> str:
 
 
 def _manners(runs: Sequence[CountedRun]) -> list[str]:
-    return list(dict.fromkeys(how for run in runs for how in _manner(run) if how))
+    every = dict.fromkeys(how for run in runs for how in _manner(run) if how)
+    return [how for how in every if how != ESCALATED]
 
 
 def _manner(run: CountedRun) -> tuple[str, ...]:
@@ -292,24 +375,35 @@ def _is_standing(
     return run.hooked == "itself" or bool(_IGNORED.search(run.error)) or never
 
 
+_NO_CONTAINER = re.compile(r"no such container", re.IGNORECASE)
+_SIBLINGS = {
+    "pnpm": "npm|yarn|bun", "yarn": "npm|pnpm|bun", "npm": "pnpm|yarn|bun", "docker-compose":
+    "docker compose", "pip": r"pip3|python3? -m pip|uv pip", "python": r"python3(?:\.\d+)?",
+    "fd": "fdfind", "bat": "batcat",
+}  # fmt: skip
+"""What does the same work as a program that is not there."""
+
+
 def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> tuple[str, int]:
     """For a program that is not there: the command by which it was run all the same, within another
     (`docker exec db psql`).
 
     With the number of sessions that did so: that a program is missing is no accident of one.
     """
-    program = absent_program(missing[0].error)
+    program = absent_program(missing[0].error) or missing[0].form.split()[-1]
     worked = [run for run in runs if run.outcome.state == "worked"]
+    plain, other = re.escape(program), _SIBLINGS.get(program, rf"{re.escape(program)}\d")
     name = re.compile(
-        rf"{_RUNS_OTHERS}\b.*(?<![\w./-]){re.escape(program)}(?![\w.-])"
-        rf"|^\S+/{re.escape(program)}(?= |$)"
+        rf"{_RUNS_OTHERS}\b.*?(?<![\w./-]){plain}(?![\w.-])|^\S+/{plain}(?= |$)|^(?:{other})(?= |$)"
     )
+    if _NO_CONTAINER.search(missing[0].error):
+        given = (word for word in missing[0].form.split()[2:] if word[0] != "-")
+        inside = re.escape(next(islice(given, 1, 2), "sh"))
+        name = re.compile(rf"^(?:docker|podman) exec \S+ {inside}(?= |$)")
     by_form: dict[str, list[CountedRun]] = {}
     for run in worked:
-        if name.search(run.form) and not _BUILT.match(run.form):
-            words = run.form.split()
-            at = next((n for n, word in enumerate(words) if program in word.split("/")[-1]), 0)
-            by_form.setdefault(" ".join(words[: at + 1]), []).append(run)
+        if (way := name.search(run.form)) and not _BUILT.match(run.form):
+            by_form.setdefault(way[0], []).append(run)
     ways = {form: {run.session for run in own} for form, own in by_form.items()}
     best = max(ways, key=lambda form: len(ways[form]), default="")
     if not best:
@@ -320,7 +414,8 @@ def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> 
         if len(purposes) == 1
         else ""
     )
-    return one if best in one else f"{clean(best)} …", len(ways[best])
+    alone = not any(run.purpose for run in by_form[best])
+    return one if best in one else clean(best) + ("" if alone else " …"), len(ways[best])
 
 
 def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
@@ -362,7 +457,7 @@ _BUILT = re.compile(r"(?:\./)?(?:target|build|out|dist)/")
 def _program(purpose: str) -> str:
     """What fails, without what it was told to do: `x npm run a` and `x npm run b` are one."""
     words = purpose.split() or [purpose]
-    if len(words) > 2:
+    if len(words) > 2 or words[0] in ("git", "gh"):
         return " ".join(words[:2])
     return purpose if work_class(purpose) else words[0]
 

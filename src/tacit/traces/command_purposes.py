@@ -214,27 +214,40 @@ _CHORES = {
     "clear",
 }  # fmt: skip
 _ONLY_LOOK = {
-    "git": {"status", "diff", "log", "show", "branch", "blame", "rev-parse", "ls-files", "remote"},
+    "git": {
+        "status", "diff", "log", "show", "branch", "blame", "rev-parse", "ls-files", "remote",
+        "cat-file", "merge-base", "show-ref", "rev-list", "ls-remote", "ls-tree", "describe",
+        "for-each-ref", "check-ignore", "name-rev", "reflog", "grep",
+    },
     "docker": {"ps", "logs", "images", "inspect", "version"},
-    "go": {"version", "env", "doc", "list"},
-    "kubectl": {"get", "describe", "logs", "version"},
-    "pip": {"list", "show", "freeze"},
-    "npm": {"ls", "list", "view", "outdated"},
-}
+    "go": {"version", "env", "doc", "list"}, "kubectl": {"get", "describe", "logs", "version"},
+    "pip": {"list", "show", "freeze"}, "npm": {"ls", "list", "view", "outdated"},
+    "nvm": {"use"}, "fnm": {"use"}, "conda": {"activate"},  # they prepare the ground
+}  # fmt: skip
 # PowerShell's own verbs: they look, move and filter, as the programs above do.
 _CMDLET = late_pattern(r"(?!Invoke|Install|Publish|Update)[A-Z][A-Za-z]+-[A-Z][A-Za-z]+")
 # Wrappers, and their options that take a word.
 _WRAPPERS = {
     "sudo": {"-u", "-g", "-p", "-h", "-C"}, "env": {"-u", "-C"}, "nice": {"-n"}, "nohup": set(),
     "command": set(), "exec": {"-a"}, "timeout": {"-k", "-s"}, "time": {"-f", "-o"}, "npx": {"-p"},
-    "pnpx": set(), "bunx": set(), "stdbuf": {"-i", "-o", "-e"}, "xvfb-run": set(),
+    "pnpx": set(), "bunx": set(), "corepack": set(), "stdbuf": {"-i", "-o", "-e"},
+    "xvfb-run": set(),
 }  # fmt: skip
 # Wrappers by their first word: `uv run pytest`.
 _RUNNERS = {
     "uv": ("run",), "poetry": ("run",), "pipenv": ("run",), "pdm": ("run",), "rye": ("run",),
-    "hatch": ("run",), "bundle": ("exec",), "mise": ("exec", "x"),
+    "hatch": ("run",), "bundle": ("exec",), "mise": ("exec", "x"), "fnm": ("exec",),
 }  # fmt: skip
-_RUNNER_VALUES = {"--with", "--python", "-p", "--env-file", "--extra", "--group", "--directory"}
+_RUNNER_VALUES = {
+    "--with",
+    "--python",
+    "-p",
+    "--env-file",
+    "--extra",
+    "--group",
+    "--directory",
+    "--using",
+}
 _SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
 _INTERPRETERS = late_pattern(r"(?:pythonw?|python[23](?:\.\d+)?|node|ruby|perl|deno|php|Rscript)")
 # Programs with subcommands, and their options that take a word before those.
@@ -285,7 +298,7 @@ _CLASS_WORDS: dict[WorkClass, tuple[str, ...]] = {
     "build": (
         "build", "compile", "bundle", "webpack", "make", "vite", "assemble", "cmake", "ninja",
     ),
-    "check": ("checks?", "verify", "validate", "ci", r"pre-commit(?! (?:un)?install)"),
+    "check": ("checks?", "verify", "validate", r"(?<!npm )ci", r"pre-commit(?! (?:un)?install)"),
 }  # fmt: skip
 _CLASSES = {
     name: late_pattern(rf"(?:^|[\s/:_.-])(?:{'|'.join(words)})(?:$|[\s/:_.-])", re.IGNORECASE)
@@ -300,6 +313,7 @@ def work_class(name: str) -> WorkClass | None:
     Of a server's tool its own name counts: what a server is called says nothing of one tool.
     """
     own = name.rpartition("__")[2] if name.startswith("mcp__") else name
+    own = re.sub(r" --filter \S+", "", own)  # nor does what a package is called
     return next((found for found, words in _CLASSES.items() if words.search(own)), None)
 
 
@@ -342,7 +356,8 @@ def _unwrapped(words: list[str]) -> list[str]:
             if first == "timeout":
                 words = words[1:]  # how long
         elif first in _RUNNERS and words[1:2] and words[1] in _RUNNERS[first]:
-            words = words[words.index("--") :] if first == "mise" and "--" in words else words[2:]
+            own = first in ("mise", "fnm") and "--" in words
+            words = words[words.index("--") :] if own else words[2:]
             words = _options(words, _RUNNER_VALUES)
         else:
             return words
@@ -358,7 +373,7 @@ def manner(parts: Sequence[SimpleCommand], at: int, project: str = "") -> tuple[
     runs it, where its program lies, a here-document, its options, each with a word behind it."""
     words = list(parts[at].words)
     meant = _unwrapped(words)
-    found = [_prepares(part.words, project) for part in parts[:at] if part.words[0] in _SETS]
+    found = [_prepares(part.words, project) for part in parts[:at] if _sets(part.words)]
     runs = words[: len(words) - len(meant)]
     found += [f"{word.partition('=')[0]}=" for word in runs if _ASSIGN.match(word)]
     by = [
@@ -378,9 +393,17 @@ def manner(parts: Sequence[SimpleCommand], at: int, project: str = "") -> tuple[
     return tuple(dict.fromkeys(found))
 
 
+def _sets(words: tuple[str, ...]) -> bool:
+    return words[0] in _SETS or words[1:2] in (("use",), ("activate",))
+
+
 def _prepares(words: tuple[str, ...], project: str) -> str:
     """What stands before a command so that it works: `source .env`, `export NAME=`."""
     given = _plain_word(words[1], project) if len(words) > 1 else ""
+    if words[0] not in _SETS:
+        return " ".join(words[:2]) if words[0] in _ONLY_LOOK else ""
+    if given.endswith("nvm.sh"):
+        return "source ~/.nvm/nvm.sh"
     if words[0] == "export":
         return f"export {given.partition('=')[0]}="
     return f"source {given}" if given[:1] not in "/~$" else ""
@@ -412,7 +435,15 @@ def _name(words: list[str], depth: int) -> str:
         return " ".join(filter(None, (name, _name(rest, depth + 1) or rest[0])))
     if "." in name and name not in _WITH_SUBCOMMANDS:
         return name  # a script: what it is given are values
+    if name in _PACKAGES and rest[:1] == ["node"]:
+        return _name(rest, depth + 1)
+    if name == "bun" and rest and _SCRIPT.fullmatch(rest[0]):
+        return _interpreted(name, rest, depth)
     subcommands = _subcommands(name, rest)
+    if name == "pnpm" and work_class(subcommands[0] if subcommands else "") in _ALSO_RUN:
+        subcommands = ["run", subcommands[0]]  # `pnpm lint` is short for it
+    if name in _PACKAGES and subcommands and (package := _package(rest)):
+        subcommands = ["--filter", package, *subcommands]
     if (
         subcommands == ["api"]
         and "graphql" in rest
@@ -428,6 +459,18 @@ _MUTATION = late_pattern(r"\bmutation\b[^{]{0,400}\{\s*(?:\w+\s*:\s*)?([a-z]+[A-
 """What a call of an API by a query changes: `addComment`."""
 
 
+_ALSO_RUN = ("types", "lint", "format", "check")
+_PACKAGES = {"npm", "pnpm", "yarn"}
+_SCRIPT = late_pattern(r"[\w@./-]+\.[cm]?[jt]sx?")
+_OF_PACKAGE = r"(?:-\S+ )*?(?:--filter|-F|-w|--workspace)[ =](@?[\w.-]+(?:/[\w.-]+)?) "
+
+
+def _package(rest: list[str]) -> str:
+    """The one package of several that a command is for."""
+    found = re.match(_OF_PACKAGE, " ".join(rest))
+    return found[1] if found else ""
+
+
 def _interpreted(program: str, rest: list[str], depth: int) -> str:
     """The script or the module that an interpreter runs; a shell's text is read in its turn."""
     while rest and rest[0].startswith("-"):
@@ -436,6 +479,8 @@ def _interpreted(program: str, rest: list[str], depth: int) -> str:
             return purpose(rest[1], depth + 1) if len(rest) > 1 and depth < _DEPTH else ""
         if flag in ("-c", "-e", "-p", "-"):
             return ""
+        if flag == "--run" and program == "node":
+            return " ".join(["node", *rest[:2]])
         if flag == "-m" and program.startswith("python"):
             return _name(rest[1:], depth)
         rest = rest[2:] if flag in ("-W", "-X", "-r", "--require") else rest[1:]
@@ -460,18 +505,21 @@ def _subcommands(program: str, rest: list[str]) -> list[str]:
         rest = rest[1:]
         if program in _WITH_SUBCOMMANDS and words[-1] == "compose":
             rest = _options(rest, _WITH_SUBCOMMANDS[program])
+        elif program in ("docker", "podman") and words[-1] == "exec":
+            rest = _options(rest, {"-e", "--env", "-u", "--user", "-w", "--workdir"})
     return words
+
+
+def bare_interpreter(words: Sequence[str]) -> str:
+    """The interpreter that a simple command only gives a program to, typed in with it."""
+    meant = _unwrapped(list(words))
+    name = meant[0] if meant and _INTERPRETERS.fullmatch(meant[0]) else ""
+    return name if not purpose_of(words) and len(meant) > 1 else ""
 
 
 def is_everybodys(program: str) -> bool:
     """Whether a program is one that most developers have, by whatever it is told to do."""
     return program in {*_WITH_SUBCOMMANDS, *_SAME, *_RUNNERS, "tmux", "brew"}
-
-
-def slug(name: str) -> str:
-    """A purpose as part of a skill's name."""
-    text = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    return text[:40].strip("-")
 
 
 _TAKES_TEXT = {
@@ -484,6 +532,7 @@ _TAKES_BRANCH = {
     "git": {"-b", "-B", "-c", "-C", "--branch", "--head", "--base"}, "gh": {"-H", "--head"},
     "glab": {"-s", "--source-branch"},
 }  # fmt: skip
+_REMOTE = late_pattern(r"origin$|https?://|git@")
 _MAIN = {"main", "master", "HEAD"}
 _ALL_FILES = {".", ":/", "*"}
 _VALUES = (
@@ -511,7 +560,7 @@ def plain_form(words: Iterable[str], project: str = "") -> str:
             found.append("<branch>" if not word.startswith("/") else word)
         elif program in _WITH_MESSAGES and before in _TAKES_TEXT:
             found.append(_TAKES_TEXT[before])
-        elif (program, task, before) == ("git", "push", "origin") and word not in _MAIN:
+        elif (program, task) == ("git", "push") and _REMOTE.match(before) and word not in _MAIN:
             found.append(word if re.search(r"^v?\d|[-:$]", word[:1]) else "<branch>")
         elif program in ("gh", "glab") and word.isdigit():
             found.append("<number>")
@@ -538,29 +587,3 @@ def _plain_word(word: str, project: str) -> str:
     if len(word) > _LONG_WORD and re.search(r"\s", word):
         return "<text>"
     return f'"{word}"' if re.search(r"\s|^$", word) else word
-
-
-_RAW = late_pattern(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")
-
-
-def abstracted(commands: list[str]) -> str:
-    """One command for several with the same purpose: words in which they differ become `<…>`."""
-    if len(set(commands)) == 1:
-        return commands[0]
-    split = [_RAW.findall(command) for command in commands]
-    if any(len(words) != len(split[0]) for words in split) or "\n" in "".join(commands):
-        return commands[-1]
-    return " ".join(_common(words) for words in zip(*split, strict=True))
-
-
-def _common(words: tuple[str, ...]) -> str:
-    """The word that stands in the same place everywhere, or what stands for it."""
-    if len(set(words)) == 1:
-        return words[0]
-    names = {word.partition("=")[0] for word in words}
-    name = names.pop()
-    if not names and re.fullmatch(r"-{0,2}[A-Za-z_][\w-]*", name) and all("=" in w for w in words):
-        return f"{name}=<value>"
-    quotes = {word[0] for word in words}
-    quote = quotes.pop() if len(quotes) == 1 and quotes <= {'"', "'"} else ""
-    return f"{quote}<value>{quote}"

@@ -101,7 +101,8 @@ SIGNS: tuple[Sign, ...] = (
     Sign(None, r"^npm (?:ERR!|error)|ERR_PNPM|ELIFECYCLE|^error Command failed"
          r"|^ERROR: (?:Could not|No matching)"
          r"|^error: (?:script|Script|Module|unrecognized)|ERROR task failed|^mise ERROR"
-         r"|^E: Unable|^No module named",
+         r"|^E: Unable|^No module named|^the input device is not a TTY"
+         r"|^Error response from daemon:",
          r"^added \d+ packages|^up to date,|^Successfully installed|^\d+ packages? installed"),
     # git, gh
     Sign(None, r"^(?:fatal|error): |^ ?! \[(?:remote )?rejected\]|^CONFLICT "
@@ -254,7 +255,7 @@ class _Shell:
         self.parts = joined_commands(command)
         self.pipefail = "pipefail" in command
         self.unseen = call.result.startswith(_CODE_UNSEEN)
-        result = call.result.removeprefix(_CODE_UNSEEN)
+        result = uncoloured(call.result.removeprefix(_CODE_UNSEEN))
         if len(result) > 2 * _LOOKED_AT:
             result = f"{result[:_LOOKED_AT]}\n{result[-_LOOKED_AT:]}"
         self.output = result
@@ -456,14 +457,23 @@ _COMPLAINS = late_pattern(
 
 def complaint(output: str) -> str:
     """The line by which a hook or a program says what is wrong: not that another check passed."""
-    lines = [line for line in output.splitlines() if not _CHECK_PASSED.search(line)]
+    lines = [line for line in uncoloured(output).splitlines() if not _CHECK_PASSED.search(line)]
     told = [line for line in lines if not values.exit_code(line)]
     found = next((line for line in told if _COMPLAINS.search(line)), "") or "".join(told[-1:])
     return re.sub(r"\.{4,}", " … ", shorten(one_line(found), 200))
 
 
+_COLOURS = late_pattern(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\n]{0,200}(?:\x07|\x1b\\)")
+
+
+def uncoloured(text: str) -> str:
+    """What a program printed, without what steers a terminal."""
+    return _COLOURS.sub("", text) if "\x1b" in text else text
+
+
 def telling_line(text: str) -> str:
     """The line of `text` that tells something, short."""
+    text = uncoloured(text)
     for line in text.splitlines():
         if line.strip() and not values.exit_code(line) and not line.startswith("<"):
             return shorten(one_line(line), 200)

@@ -37,6 +37,7 @@ from tacit.learn.distil.lessons import (
 )
 from tacit.learn.findings import EVERYBODYS_CHECKS, KNOWN_TO_ALL, is_goal, is_step
 from tacit.learn.inquiry import Inquiry
+from tacit.learn.lint_rules import rules_named
 from tacit.learn.quotations import ONLY_WHEN_ASKED, REQUEST_PHRASES
 from tacit.learn.rates import (
     CALLED_WRONGLY,
@@ -45,7 +46,6 @@ from tacit.learn.rates import (
     done_by,
     forms_for,
     lasting_runs,
-    rules_named,
     runs_of_call,
 )
 from tacit.learn.segments import Segment, segment_trace
@@ -231,7 +231,7 @@ class CountingAnalyst:
             state == "worked" and ended_well and run.work and not EVERYBODYS_CHECKS.fullmatch(about)
         ):
             yield Lesson(text=f"{CHECK}{_code(about)}.", about=about, quotes=(quote,))
-        for rule in dict(rules_named(run)) if run.work == "lint" else ():
+        for rule in dict(rules_named(run.work, run.call.result)) if run.work == "lint" else ():
             text = f"{_code(about)} objects to {_code(rule)}{RULE}"
             shows = LessonQuote(quote.step, rule, "output")
             yield Lesson(kind="know", text=text, about=about, quotes=(shows,))
