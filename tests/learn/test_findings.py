@@ -366,6 +366,7 @@ def test_a_wish_in_other_words_is_the_same(one: str, other: str) -> None:
          "do-not-write-changelogs-unless-request"),
         ("We no longer use tox here, remember that", "no-longer-tox"),
         ("for future reference this is how it starts:\n\nmake serve watch", "serve-watch"),
+        ("From now on never commit to main: always make a branch first", "never-commit-main-branch"),
         ("always take ripgrep not find", "take-ripgrep-not-find"),
         ("要使用大量token时先询问我", "要使用大量-token-时先询问我"),
         ("Я хочу, чтобы ты отвечал коротко и всегда показывал план",

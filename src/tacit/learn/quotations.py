@@ -58,7 +58,7 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
     match finding:
         case WishFinding():
             told = [*filter(is_lasting, sentences(quotes[0].text)), quotes[0].text]
-            plain = [_wish_name(sentence.rpartition(": ")[2]) for sentence in told]
+            plain = [_sentence_name(sentence) for sentence in told]
             name = "-".join(next((w for w in plain if len(w) >= _NAMING), plain[-1]))
             place = f" in {where}" if finding.project and where != HOME else ""
             name = name if "-" in name else f"{where}-{name}-wish"
@@ -125,6 +125,12 @@ _NEGATED = re.compile(
     r"|\b(?:avoid|stop|without|без|ohne|sans|sem|senza)\b)|\b(?:don['’]?t|(?:do|must|should)\s+not)\b|(?P<bare>\bnot\b)",
     re.IGNORECASE,
 )
+
+
+def _sentence_name(sentence: str) -> list[str]:
+    """The words that name a wish: of what stands behind a colon, if it tells enough."""
+    named = _wish_name(sentence.rpartition(": ")[2])
+    return named if len(named) > 1 else _wish_name(sentence)
 
 
 def _wish_name(text: str) -> list[str]:

@@ -85,7 +85,7 @@ def test_many_sessions_become_a_skill(project: Path) -> None:
     lines = lines_of(result)
     assert "Check the work with `mise run lint`." in lines
     assert "`deploy.sh prod` fails as it is called; run `deploy.sh prod --eu`." in lines
-    assert "“no, never commit to main directly” (the user's words)" in lines
+    assert "“never commit to main directly” (the user's words)" in lines
     assert not any("mise run fmt" in line for line in lines)
     assert result.few >= 1
     (proposal,) = Inbox().waiting()
