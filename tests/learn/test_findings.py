@@ -358,6 +358,14 @@ def test_a_wish_in_other_words_is_the_same(one: str, other: str) -> None:
     assert len(wish.sessions) == 2
 
 
+def test_an_act_that_the_user_kept_and_later_asks_for_is_no_longer_theirs() -> None:
+    """The later word wins: who asks after it twice no longer wants to do it."""
+    kept, asked = "Next time you made changes to the code, let me commit.", "Did you push it?"
+    assert of_kind(count_findings(spoken(kept)), WishFinding)
+    assert of_kind(count_findings(spoken(asked, "did you push?", kept)), WishFinding)
+    assert not of_kind(count_findings(spoken(kept, asked, "did you push?")), WishFinding)
+
+
 @pytest.mark.parametrize(
     ("wish", "name"),
     [

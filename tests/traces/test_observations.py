@@ -162,10 +162,14 @@ def test_argument_vectors_are_commands() -> None:
     calls = [
         call("shell", command=["bash", "-lc", "make all"]),
         call("shell", command=["git", "status"]),
+        call("shell", command=["pwsh.exe", "-NoLogo", "-NoProfile", "-Command", "make it"]),
+        call("shell", command=["git", "-c", "a=b", "log"]),
     ]
     assert [c.text for c in observations.commands(trace_of(("go", calls)))] == [
         "make all",
         "git status",
+        "make it",
+        "git -c a=b log",
     ]
 
 

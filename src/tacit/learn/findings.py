@@ -8,8 +8,9 @@ what a finding becomes is `drafts.py`'s.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import msgspec
 
@@ -18,6 +19,7 @@ from tacit.learn.demands import (
     Finding,
     RefusalFinding,
     RemarksFinding,
+    RequestFinding,
     WishFinding,
     refusal_findings,
     request_findings,
@@ -51,6 +53,7 @@ from tacit.traces.command_purposes import work_class
 from tacit.traces.observations import is_unsafe
 from tacit.traces.outcomes import absent_program
 from tacit.traces.trace import Trace
+from tacit.traces.wishes import NOT
 
 
 class ChecksFinding(Finding, frozen=True, kw_only=True):
@@ -113,9 +116,34 @@ def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
     found: list[Finding] = []
     for project, own in by_project.items():
         found += _project_findings(project, own)
-    found += wish_findings([trace for own in by_project.values() for trace in own], found)
+    every = [trace for own in by_project.values() for trace in own]
+    wishes = wish_findings(every, found)
+    place = {session.id: (session.ended, session.id) for session in every}
+    found += [wish for wish in wishes if not _is_taken_back(wish, found, place)]
     said = (WishFinding, RefusalFinding, RemarksFinding)
     return sorted(found, key=lambda f: (not isinstance(f, said), -len(f.sessions), f.project))
+
+
+_ACT = r"(commit|push|merge|deploy|release)\w*"
+_RESERVED = re.compile(
+    rf"\b(?:{NOT}\s+{_ACT}|let\s+me\s+{_ACT}|i(?:['’]?ll|\s+will)\s+{_ACT}|{_ACT}\b.{{0,20}}\bmyself)",
+    re.IGNORECASE,
+)
+
+
+def _is_taken_back(
+    wish: WishFinding | RemarksFinding, found: Iterable[Finding], place: Mapping[str, Any]
+) -> bool:
+    """Whether an act that the user kept to themselves is asked of the agent in later sessions."""
+    acts = (_RESERVED.findall(quote.text) for quote in wish.quotes)
+    kept = {act.casefold() for every in acts for one in every for act in one if act}
+    kept |= {"commit", "push"} if kept & {"commit", "push"} else set()
+    last = max(place[session] for session in wish.sessions)
+    return any(
+        sum(place[session] > last for session in one.sessions) >= FEWEST
+        for one in found
+        if isinstance(one, RequestFinding) and kept & {one.verb, one.thing}
+    )
 
 
 def _project_findings(project: str, traces: list[CountedSession]) -> list[Finding]:

@@ -177,6 +177,10 @@ def tools_of(value: Any, depth: int = 0) -> list[dict[str, Any]]:
     return [{"type": "function", "function": {"name": name, **about, "parameters": schema}}]
 
 
+_SHELL = re.compile(
+    r"(?:.*[/\\])?(?:(?:ba|da|z|k|fi)?sh|pwsh|powershell|cmd)(?:\.exe)?", re.IGNORECASE
+)
+_GIVEN = re.compile(r"-[a-z]?c|-command|/c", re.IGNORECASE)
 _COMMAND_KEYS = ("command", "cmd", "script", "code", "input")
 
 
@@ -186,9 +190,8 @@ def command_of(call: ToolCall) -> str:
         value = call.arguments.get(key)
         if isinstance(value, list):  # an argument vector, often ["bash", "-lc", "…"]
             words = [word for word in value if isinstance(word, str)]
-            return (
-                words[2] if words[1:2] in (["-lc"], ["-c"]) and len(words) == 3 else " ".join(words)
-            )
+            given = len(words) > 2 and _SHELL.fullmatch(words[0]) and _GIVEN.fullmatch(words[-2])
+            return words[-1] if given else " ".join(words)
         if isinstance(value, str) and value.strip():
             return value
     return ""
