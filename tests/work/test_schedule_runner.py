@@ -45,6 +45,7 @@ def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         started.append(server)
         monkeypatch.setenv("TACIT_AGENT_BASE_URL", server.url + "/v1")
         monkeypatch.setenv("TACIT_AGENT_MODEL", "openai:mock-model")
+        monkeypatch.setenv("TACIT_WORKER", "1")  # a worker runs schedules; it starts no other
         return server
 
     yield start
