@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations, pairwise
 
 import msgspec
@@ -170,8 +170,7 @@ def _phrases(text: str) -> frozenset[tuple[str, str]]:
     if len(words) > _BRIEF or WIDE.search(text):
         return frozenset()
     telling = [
-        len(w) >= _TELLING and w not in _WORK | _TASKS and not NAMES_NOTHING.search(w)
-        for w in words
+        len(w) >= _TELLING and w not in _common()[1] and not NAMES_NOTHING.search(w) for w in words
     ]
     return frozenset(
         (one, other)
@@ -445,7 +444,7 @@ _TWENTIETH, _PART = 20, 2 / 5
 _NEAR = 4
 """Telling words from one of a pair to the other: what stands further apart is two things."""
 # What work is made of and handed over by, in the languages that people speak to agents in.
-_WORK = frozenset(_stems(
+_WORK_WORDS = (
     "commit commits message test tests testing pr prs pull review reviews reviewer branch branches"
     " comment comments changelog reply replies doc docs documentation agent agents subagent plan"
     " plans skill skills lint linter title ticket tickets merge release worktree description spec"
@@ -454,9 +453,9 @@ _WORK = frozenset(_stems(
     " testes revisão ramo comentário commento commenti revisione коммит коммиты тест тесты ревью"
     " ветка комментарий комментарии コミット テスト レビュー ブランチ プルリク メッセージ タイトル"
     " 提交 测试 測試 分支 评审 評審 注释 註釋 文档 文檔 커밋 테스트 리뷰 브랜치 문서 주석"
-))  # fmt: skip
+)  # fmt: skip
 # What is said of any work, and says nothing of how.
-_TASKS = frozenset(_stems(
+_TASK_WORDS = (
     "add address alread already app appropriate ask back based bit build case cases change changes"
     " check ci clear close code complete concern config consider context continue correct create"
     " critical current delete design detail different done each end error everything exist existing"
@@ -470,7 +469,14 @@ _TASKS = frozenset(_stems(
     " understand upcoming update use user users version wait want whole word work working"
     " 更新 修正 追加 確認 作成 変更 実装 対応 修改 添加 增加 检查 檢查"
     " 수정 추가 확인 작성 변경 내용 대해 작업"
-))  # fmt: skip
+)  # fmt: skip
+
+
+@cache
+def _common() -> tuple[frozenset[str], frozenset[str]]:
+    """What work is made of, and that with what is said of any work."""
+    work = frozenset(_stems(_WORK_WORDS))
+    return work, work | frozenset(_stems(_TASK_WORDS))
 
 
 def _by_other_words(
@@ -536,10 +542,11 @@ def _pairs(words: Sequence[str], own: set[str]) -> Iterator[tuple[str, str]]:
     """The words for what work is made of in a sentence, each with those near it that say how."""
     found: set[tuple[str, str]] = set()
     words = [_SAME_THING.get(word, word) for word in words]
+    work, common = _common()
     for at, word in enumerate(words):
-        if word in _WORK:
+        if word in work:
             near = words[max(0, at - _NEAR) : at + _NEAR + 1]
-            found |= {(word, how) for how in near if how not in _WORK | _TASKS | own}
+            found |= {(word, how) for how in near if how not in common | own}
     yield from found
 
 

@@ -6,20 +6,20 @@ called, never from what a tool printed. What recurs over sessions is counted by 
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from tacit.base.display import counted, one_line, shorten
 from tacit.base.secrets import clean
-from tacit.learn.demands import Finding, RefusalFinding, RequestFinding, StagesFinding
-from tacit.learn.findings import ChecksFinding, ProcedureFinding, TroubleFinding
-from tacit.learn.quotations import fact_line
 from tacit.traces import observations
 from tacit.traces.command_purposes import purpose
 from tacit.traces.outcomes import call_outcome, purpose_outcomes
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import REFUSED, Activation, Step, ToolCall, Trace
+
+if TYPE_CHECKING:
+    from tacit.learn.demands import Finding
 
 SignalKind = Literal[
     "correction", "refusal", "mended", "stuck", "repeated", "habit", "skill-failed"
@@ -41,7 +41,7 @@ class Signal(msgspec.Struct, frozen=True):
     """The steps that it stands on, as the digest numbers them."""
 
 
-def session_signals(trace: Trace, findings: Iterable[Finding] = ()) -> list[Signal]:
+def session_signals(trace: Trace, findings: "Iterable[Finding]" = ()) -> list[Signal]:
     """What stands out in `trace`, the strongest first; `findings` are what counting over the
     project's sessions gave."""
     place = step_names(trace)
@@ -161,7 +161,7 @@ def _repeated(trace: Trace) -> list[Signal]:
     ]
 
 
-def _counted_signals(findings: Iterable[Finding]) -> list[Signal]:
+def _counted_signals(findings: "Iterable[Finding]") -> list[Signal]:
     """What was counted over the project's sessions, as rates; never from what a tool printed."""
     found = []
     for finding in findings:
@@ -171,7 +171,12 @@ def _counted_signals(findings: Iterable[Finding]) -> list[Signal]:
     return found
 
 
-def _counted_text(finding: Finding) -> str:
+def _counted_text(finding: "Finding") -> str:
+    # What counts is loaded by those alone who have counted.
+    from tacit.learn.demands import RefusalFinding, RequestFinding, StagesFinding
+    from tacit.learn.findings import ChecksFinding, ProcedureFinding, TroubleFinding
+    from tacit.learn.quotations import fact_line
+
     match finding:
         case ChecksFinding(rates=rates):
             return "; ".join(
