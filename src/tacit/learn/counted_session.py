@@ -186,8 +186,9 @@ def _after_renames(sessions: list[CountedSession]) -> list[CountedSession]:
         files.setdefault(one.project, set()).update(deep)
     meant = {}
     for old, new in permutations(began, 2):
-        beside = os.path.dirname(old) == os.path.dirname(new) and ended[old] < began[new]
-        shared = len(files[old] & files[new]) if beside else 0
+        if os.path.dirname(old) != os.path.dirname(new) or ended[old] >= began[new]:
+            continue  # soon, since there may be many projects
+        shared = len(files[old] & files[new])
         words = (set(_NAME_WORD.findall(os.path.basename(name).casefold())) for name in (old, new))
         alike = bool(set.intersection(*words)) and not os.path.isdir(old)
         if shared >= _SAME_FILES and alike and 4 * shared >= min(len(files[old]), len(files[new])):
