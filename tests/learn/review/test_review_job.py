@@ -610,7 +610,8 @@ def test_a_stall_is_ended_from_outside(project: Path, session: Trace, serve: Any
     serve(Turns([NEW], then=reply("Well, ", "then", fault=Stall(3600, 1))), learn__seconds=2.5)
     done = look(session)
     assert done.outcome in ("failed", "proposed")  # by whether it had made something by then
-    assert "seconds" in done.reason or "time was up" in done.reason
+    # Whoever notices first says so: the parent, the child, or its wait for the next word.
+    assert any(said in done.reason for said in ("seconds", "time was up", "said nothing for"))
     assert not (project / ".agents").exists()
 
 
