@@ -12,14 +12,15 @@ from functools import lru_cache
 from tacit.base.display import counted, one_line, shorten
 from tacit.learn.demands import (
     NAMES_NOTHING,
-    Quote,
     RefusalFinding,
     RemarksFinding,
     RequestFinding,
     StagesFinding,
     WishFinding,
 )
+from tacit.learn.refrains import Quote
 from tacit.traces.typed_words import (
+    FUNCTION_WORDS,
     WIDE,
     WIDE_WORDS,
     content_words,
@@ -37,6 +38,8 @@ _FEW_WORDS = 2
 _NAMING = 3
 """Telling words that a sentence needs to give a name."""
 _MOST_REMARKS = 20
+_SHOWN = 110
+"""Characters of a sentence that is quoted beside others."""
 
 
 def other_quotes(finding: Spoken) -> str:
@@ -47,6 +50,8 @@ def other_quotes(finding: Spoken) -> str:
         told = different[:_MOST_REMARKS]
         if isinstance(finding, WishFinding):
             told = [q for q in different if q.text != finding.quotes[0].text][:_MOST_QUOTES]
+    elif isinstance(finding, RequestFinding) and not finding.verb:
+        told = [quote for quote in _clearest(finding.quotes) if len(quote.text) > _SHOWN]
     return "\n".join(f"- {_quote(quote, 340)}" for quote in told)
 
 
@@ -86,10 +91,12 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
             return f"{where}-no-{purposes[0]}", says, f"the user refused {', '.join(purposes)}"
         case RequestFinding(verb="", of=of):
             clear = _clearest(quotes)
-            name = "-".join([where, *_in_common(quotes)[:4]])
-            said = "; ".join(_quote(quote, 110) for quote in clear)
+            name = "-".join([where, *(finding.thing.split() or _in_common(quotes)[:4])])
+            said = "; ".join(_quote(quote, _SHOWN) for quote in clear)
             often = f"{len(finding.sessions)} of {of} sessions"
-            says = f"In {where} the user comes back to this, in {often}: {said}"
+            by = ", ".join(f"`{purpose}`" for purpose in finding.answered_by)
+            by = f" (answered by {by})" if by else ""
+            says = f"In {where} the user comes back to this, in {often}{by}: {said}"
             return name, says, "the user asked for the same again and again"
         case RequestFinding(verb="see", thing=thing, of=of):
             said = "; ".join(_quote(quote, 100) for quote in _clearest(quotes))
@@ -105,18 +112,12 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
             return f"{where}-{verb}-{thing}".strip("-"), _request_line(finding, where), reason
 
 
-# What is said around a wish, in any language, and does not say what it is about.
-_AROUND = frozenset(
+# What is said around a wish, and does not say what it is about.
+_AROUND = FUNCTION_WORDS | frozenset(
     re.findall(
         r"\S+",
         "remember memory save note mind forward future reference longer told tell said again"
-        " currently everything anything something due чтобы чтоб хочу надо нужно меня мне мной"
-        " моего моей твой так как что это этого или для при без перед тем все всё всех нет"
-        " тебя тебе который muss soll sollen bitte nicht kein keine der die das den dem ein"
-        " eine einen und oder aber für mit auf von zu ist sind wird ich du mich mir dir wir"
-        " les des une est pas que qui dans pour par sur avec sans mon mes ton tes vous nous"
-        " los las del una por para con sin mis sus está como uma não com sem meu minha seu sua"
-        " isso che non per della dello sono questo bir ve bu için только",
+        " currently everything anything something due",
     )
 )
 _SHORTEST, _MOST_NAMING = 3, 4

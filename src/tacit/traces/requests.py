@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tacit.base.patterns import late_pattern
+from tacit.traces.observations import paths_of
 from tacit.traces.standing_orders import QUESTIONS_ABROAD
-from tacit.traces.trace import Trace
+from tacit.traces.trace import ToolCall, Trace
 from tacit.traces.typed_words import WIDE, WORDS, sentences, subject_words, telling_words, typed
 from tacit.traces.wishes import NOT
 
@@ -38,6 +39,8 @@ class Said(msgspec.Struct, frozen=True):
     """Whether it asks for something, rather than for an answer."""
     outside: tuple[str, ...] = ()
     """What it points to: repositories and folders outside of the project, pages to follow."""
+    changed: bool = False
+    """Whether files other than documents were changed in answer."""
 
 
 # What people ask an agent to do again and again, by the verb and its forms of the same thing.
@@ -93,7 +96,7 @@ _ASKED = late_pattern(
     r"([a-z]{3,12})\b(?![./:_=-]\w|\s*=)(?=([^,;!?]*))",
     re.IGNORECASE,
 )
-_FEWEST_WORDS, _MOST_WORDS = 2, 20
+_FEWEST_WORDS, _MOST_WORDS, _MOST_PAIRS = 2, 20, 48
 _NEAR = 6
 """Words after a verb among which its object is looked for."""
 
@@ -138,13 +141,14 @@ _ASKS_SO = late_pattern(
     re.IGNORECASE,
 )
 _ADDRESS = late_pattern(r"\[[^\]]*\]\((?:https?:)[^)]*\)|https?://\S+")
-_CODE = late_pattern(r"\w\s=\s\S|[{;]$|[A-Z_]{4,}=|\b[\w+-]{40,}", re.ASCII)
+_CODE = late_pattern(r"\*\*|\w\s=\s\S|[{;]$|[A-Z_]{4,}=|\b[\w+-]{40,}", re.ASCII)
 _SPELT = late_pattern(r"[/.\\_=<>{}()\d]")
 
 
 def said(trace: Trace) -> Iterator[Said]:
     """The sentences that the user typed, but for commands of the host and for long ones."""
     first = next((turn.number for turn in trace.turns if turn.prompt), 0)
+    changed = {turn.number for turn in trace.turns if any(map(_changes_code, turn.calls))}
     for one in typed(trace):
         for sentence in sentences(one.text):
             plain = _ADDRESS.sub(" ", sentence)
@@ -153,13 +157,22 @@ def said(trace: Trace) -> Iterator[Said]:
                 continue  # a command of the host, a line of a file
             telling = {word for word in words if not _APPROVAL.match(word)}
             outside = tuple(_outside(sentence))
-            if len(telling) > _MOST_WORDS or (len(telling) < _FEWEST_WORDS and not outside):
+            most = _MOST_PAIRS if WIDE.search(sentence) else _MOST_WORDS
+            if len(telling) > most or (len(telling) < _FEWEST_WORDS and not outside):
                 continue
             talks = sentence.endswith(("?", "？")) or _TALKS.match(sentence)
             talks = talks or (WIDE.search(sentence) and QUESTIONS_ABROAD.search(sentence))
             asks = not talks or bool(_ASKS_SO.search(sentence))
             at = 0 if one.turn == first else one.turn
-            yield Said(at, sentence, tuple(words), asks, outside)
+            yield Said(at, sentence, tuple(words), asks, outside, one.turn in changed)
+
+
+def _changes_code(call: ToolCall) -> bool:
+    documents = (path.casefold().endswith(_WRITTEN) for path in paths_of(call))
+    return call.kind in ("write", "edit") and not call.failed and not all(documents)
+
+
+_WRITTEN = (".md", ".mdx", ".rst", ".txt", ".adoc")
 
 
 _OUTSIDE = late_pattern(

@@ -304,7 +304,7 @@ _LASTS_ABROAD = {
             rf"|[A-Za-z][^。]*使わないで|[るい]ように[^。]*{_FOR_AGENTS}|{_FOR_AGENTS}[^。]*[るい]ように"
         ),
         late_pattern(
-            r"[てで](?:ください|下さい|ほし|欲し|くれ|ね|よ|$|。)|[るい]ように|ないで|こと(?:$|。)|べき"
+            r"[てで](?:ください|下さい|ほし|欲し|くれ|いただけ|頂け|もらえ|ね|よ|$|。)|[るい]ように|ないで|こと(?:$|。)|べき"
             r"|ルール|禁止|かった(?:$|。|です|のに)|べきだった|[しりえけ]たい(?:$|。|です|と思)|[めべけせろ](?:$|。)|しない(?:$|。)"
         ),
     ),
@@ -331,6 +331,11 @@ def _language(sentence: str) -> str:
     return "Japanese" if kana else "Korean" if hangul else "Chinese"
 
 
+def is_chinese(sentence: str) -> bool:
+    """Whether a sentence is Chinese, of those that are written without spaces or in Hangul."""
+    return _language(sentence) == "Chinese"
+
+
 def asks_abroad(sentence: str) -> bool:
     """Whether a sentence of one of these languages asks for something to be done."""
     return bool(_LASTS_ABROAD[_language(sentence)][1].search(sentence))
@@ -354,7 +359,7 @@ QUESTIONS_ABROAD = late_pattern(_QUESTIONS)
 DESCRIBES_ABROAD = late_pattern(
     rf"{_QUESTIONS}"
     r"|失[败敗]|报错|報錯|出错|出錯|崩[溃潰]|のはなぜ|なぜ|どうして|ってしま|エラーが"
-    r"|ですか|ますか|でしょうか|ませんか|かな(?:$|。)|왜\s|실패|오류|(?:까|나요|니)\W*$"
+    r"|(?:毎回|たび(?:ごと)?に)[^。]*され|ですか|ますか|でしょうか|ませんか|かな(?:$|。)|왜\s|실패|오류|(?:까|나요|니)\W*$"
 )
 
 

@@ -43,10 +43,12 @@ _DELEGATED = late_pattern(
 )
 
 
-# Signs of a prompt that a program made: a hidden comment, the text of a skill, a block of steps.
+# Signs of a prompt that a program made: a hidden comment, the text of a skill, a block of steps, a
+# row of capitals, values in JSON that the words before explain.
 _MADE_UP = late_pattern(
     r"<!--|^Base directory for this skill:"
-    r"|^<(?:[\w-]+\s+(?i:critical|mandatory|important)=|[\w-]*(?:activation|persona|workflow)[\w-]*>)",
+    r"|^<(?:[\w-]+\s+(?i:critical|mandatory|important)=|[\w-]*(?:activation|persona|workflow)[\w-]*>)"
+    r"|(?:\b[A-Z]{2,}\b[ :,]+){6}|`(\w+)`(?=[\s\S]*```(?:json)?\s*\{[\s\S]*?\"\1\"\s*:)",
     re.MULTILINE,
 )
 # What is written in Markdown was written by an agent, or for a page.
@@ -128,6 +130,18 @@ _STOP = frozenset(
         " seems",
     )
 )
+FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\S+",
+        "чтобы чтоб хочу надо нужно меня мне мной моего моей твой так как что это этого или для при"
+        " без перед тем все всё всех нет тебя тебе который только muss soll sollen bitte nicht kein"
+        " keine der die das den dem ein eine einen und oder aber für mit auf von zu ist sind wird"
+        " ich du mich mir dir wir les des une est pas que qui dans pour par sur avec sans mon mes"
+        " ton tes vous nous los las del una por para con sin mis sus está como uma não com sem meu"
+        " minha seu sua isso che non per della dello sono questo bir ve bu için",
+    )
+)
+"""Words of other languages that tell nothing."""
 WORDS = late_pattern(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
 WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
