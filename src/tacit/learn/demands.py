@@ -90,12 +90,17 @@ def wish_findings(
         if isinstance(one, RefusalFinding) or (isinstance(one, RequestFinding) and not one.verb)
     ]  # fmt: skip
     told = {quote.text.casefold() for one in elsewhere for quote in one.quotes}
+    tongues = {
+        (one.project, one.thing)
+        for one in found if isinstance(one, RequestFinding) and one.verb == "language"
+    }  # fmt: skip
     groups: list[list[tuple[Quote, Wish, str]]] = []
     by_word: dict[str, set[int]] = {}
     for trace in traces:
         for wish in trace.wishes if trace.project else ():
             quote = Quote(clean(wish.text), trace.id, wish.turn, clean(wish.to))
-            if quote.text.casefold() in told:
+            spoken = language_of_work(quote.text)
+            if quote.text.casefold() in told or (trace.project, spoken) in tongues:
                 continue
             words = [*_content(quote.text), f"“{quote.text.casefold()}”"]
             close = sorted({number for word in words for number in by_word.get(word, ())})
@@ -252,7 +257,7 @@ _KEPT = {
     ("create", "branch"), ("update", "changelog"), ("bump", "version"),
     ("add", "screenshot"), ("check", "CI"), ("add", "todo"), ("split", "commits"),
     ("spawn", "agents"), ("plan", ""), ("fold", "commits"), ("forgotten", "commit"),
-    ("forgotten", "push"),
+    ("forgotten", "push"), ("do", "yourself"),
 }  # fmt: skip
 _TENTH = 10
 _MANY_MORE = 3
@@ -294,7 +299,7 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
         for request in trace.requests:
             key = (request.verb, request.thing)
             document = request.verb == "update" and "." in request.thing
-            if key in _KEPT or request.verb in _ACTS or document:
+            if key in _KEPT or request.verb in {*_ACTS, "language"} or document:
                 quote = Quote(clean(request.text), trace.id, request.turn)
                 if request.turn == 0 and request.text in seen:
                     continue
@@ -307,12 +312,30 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
         enough = max(FEWEST if few else _LEAST_ACTS, len(traces) // _RARE)
         if verb in ("plan", "fold"):  # done now and then by everybody; only where it is the rule
             enough = max(_LEAST_ACTS, len(traces) // _TENTH)
-        enough = FEWEST if verb == "forgotten" else enough
+        enough = FEWEST if verb in ("forgotten", "do", "language") else enough
+        if verb == "language" and (
+            _among_others(thing, found) or len(sessions) <= len(_told_to_use(thing, traces))
+        ):
+            continue  # what is built speaks several, or it is kept as a rule
         if len(sessions) >= enough and not _done_anyway(verb, quotes, traces):
             yield RequestFinding(
                 project=project, sessions=sessions, verb=verb, thing=thing,
                 quotes=quotes, of=len(traces),
             )  # fmt: skip
+
+
+def _told_to_use(tongue: str, traces: list[CountedSession]) -> list[str]:
+    """The sessions with a rule to work in `tongue`."""
+    return [t.id for t in traces if any(language_of_work(w.text) == tongue for w in t.wishes)]
+
+
+def _among_others(tongue: str, found: dict[tuple[str, str], list[tuple[Quote, Request]]]) -> bool:
+    """Whether another language is asked for half as often as `tongue`, or more."""
+    often = {
+        thing: len(sessions_of(quote for quote, _ in own))
+        for (verb, thing), own in found.items() if verb == "language"
+    }  # fmt: skip
+    return any(2 * n >= often[tongue] for thing, n in often.items() if thing != tongue)
 
 
 def _done_anyway(verb: str, asked: Sequence[Quote], traces: list[CountedSession]) -> bool:

@@ -214,6 +214,7 @@ REQUEST_PHRASES = {
     ("bump", "version"): "bump the version",
     ("add", "screenshot"): "add a screenshot", ("check", "CI"): "look at CI",
     ("add", "todo"): "note what is put off as a todo",
+    ("do", "yourself"): "do yourself what you can, rather than telling the user how",
     ("spawn", "agents"): "have agents of their own look into it or check it",
 }  # fmt: skip
 
@@ -237,6 +238,11 @@ def _request_line(finding: RequestFinding, where: str) -> str:
             f"In {where}, {finding.thing} work that is done without being asked: in {often} the"
             f" user had to ask after it, e.g. {said}"
         )
+    if finding.verb == "language":
+        lasting = [quote for quote in finding.quotes if is_lasting(quote.text)][:1]
+        said = "; ".join(_quote(q, 120) for q in dict.fromkeys([*lasting, *_usual(finding.quotes)]))
+        tongue = f"In {where}, {finding.thing} is the language that the user asks for"
+        return f"{tongue}, in {often}: {said}"
     kept = f"keep {finding.thing} true to the work"
     phrase = REQUEST_PHRASES.get((finding.verb, finding.thing), kept)
     return f"In {where}, {phrase}: the user asked for it in {often}, e.g. {said}"

@@ -12,7 +12,7 @@ import msgspec
 
 from tacit.base.patterns import late_pattern
 from tacit.traces.observations import paths_of
-from tacit.traces.standing_orders import QUESTIONS_ABROAD
+from tacit.traces.standing_orders import QUESTIONS_ABROAD, asked_tongue
 from tacit.traces.trace import ToolCall, Trace
 from tacit.traces.typed_words import WIDE, WORDS, sentences, subject_words, telling_words, typed
 from tacit.traces.wishes import NOT
@@ -268,10 +268,32 @@ _FORGOTTEN = late_pattern(
     r"|(?P<ja>プッシュ|コミット|push|commit)(?:し|され)て(?:い)?ない|(?:没有?|沒有?)(?P<zh>提交|推送)",
     re.IGNORECASE,
 )
+# That the agent is to do itself what it told the user to do.
+_YOURSELF = late_pattern(
+    r"\b(?:do|run|execute|start|check|test|fix|install|try|verify|perform)\s+(?:(?:it|that|this|those|these|them|all"
+    r"|the)\b[^.?!,]{0,40}\s)?(?:(?:by\s+)?yourself|on\s+your\s+own|for\s+me)\b"
+    r"|\bable\s+to\s+\w+\s+(?:\w+\s+)?by\s+yourself\b|\byou\s+can\s+do\s+(?:that|it|this|those|them)(?:\s+(?:too|yourself|for\s+me))\b"
+    r"|\bmach(?:e|st)?\s+(?:du\s+)?(?:das|es)\s+(?:bitte\s+)?(?:selbst|selber)\b|\bfais-le\s+toi-même\b"
+    r"|\btu\s+peux\s+(?:le|la|les)\s+faire\s+toi-même\b|\bhazlo\s+tú\b|\bpuedes\s+hacerlo\s+tú\b|\bfaça\s+você\s+mesmo\b"
+    r"|\bvocê\s+mesmo\s+(?:pode|faz|execut)|\bfallo\s+tu\b|\bpuoi\s+farlo\s+tu\b|\bты\s+(?:и\s+)?сам\s+можешь\b|\bdoe\s+het\s+zelf\b"
+    r"|\b(?:сделай|запусти|проверь|выполни|исправь)(?:\s+\w+){0,2}\s+сам\b|\bkendin\s+(?:yap|çalıştır)|\bzrób\s+to\s+sam\b"
+    r"|你(?:自己|直接)(?:来|去|來)?(?:做|执行|執行|运行|運行|操作|改|测试|測試|跑|完成|处理|處理|修)"
+    r"|(?:あなた|自分|そちら)(?:自身)?で(?:やって|実行し|実施し|確認し|対応し|修正し|試し|テストし)"
+    r"|(?:직접|네가|스스로)\s*(?:해\s*(?:줘|봐)|실행|확인|테스트|수정)",
+    re.IGNORECASE,
+)
 _ACTS_LEFT = {
     "コミット": "commit", "提交": "commit", "プッシュ": "push", "推送": "push", "unpushed": "push",
     "uncommitted": "commit", "unstaged": "commit",
 }  # fmt: skip
+
+
+_SPARED = late_pattern(
+    rf"\b{NOT}\b|\bi(?:['’]ll|\s+will|\s+can)\b|不要|别|別|ないで|\bне\b", re.IGNORECASE
+)
+_WONDERS = late_pattern(
+    r"\W*(?:why|how|what|where|is|are|was|do|does|did|has|have)\b", re.IGNORECASE
+)
 
 
 def _besides(at: int, sentence: str, first: bool) -> Iterator[Request]:
@@ -286,6 +308,10 @@ def _besides(at: int, sentence: str, first: bool) -> Iterator[Request]:
         yield Request(at, sentence, "fold", "commits")
     if _WAITS.search(sentence):
         yield Request(at, sentence, "plan", "")
+    if _YOURSELF.search(sentence) and not _SPARED.search(sentence):
+        yield Request(at, sentence, "do", "yourself")
+    if (tongue := asked_tongue(sentence)) and not _WONDERS.match(sentence):
+        yield Request(at, sentence, "language", tongue)
     if found := _FORGOTTEN.search(sentence):
         act = next(word.casefold() for word in found.groupdict().values() if word)
         yield Request(at, sentence, "forgotten", _ACTS_LEFT.get(act, act))

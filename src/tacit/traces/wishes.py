@@ -18,6 +18,7 @@ from tacit.base.patterns import late_pattern
 from tacit.traces.command_purposes import joined_commands, program_of, purpose_of
 from tacit.traces.standing_orders import (
     DESCRIBES_ABROAD,
+    is_standing,
     is_working_rule,
     language_of_work,
     lasts_abroad,
@@ -78,7 +79,6 @@ _OF_WORK = (
 # What says by itself that it is to last.
 _RULE = late_pattern(
     rf"""{_START}(?:please\s+)?(?:always|never)\s+(?!\w+(?<!e)ed\b|(?:will|would|has|had|can)\b)[a-z]{{2,}}
-    | \bfrom\s+now\s+on\b | \bgoing\s+forward\b
     | \b(?:overall|in\s+general|generally),?\s+(?:(?:we|you|agents?)\s+(?:should|must)|{NOT}\s)
     | \bwe\s+should\s+(?:move\s+away\s+from|avoid|stop\s+\w+ing)\b
     | \bthere(?:['’]s|\s+is)\s+no\s+(?:point|reason|sense)\s+(?:in\s+)?\w+ing\s+an?\b[^.?!]*
@@ -131,24 +131,20 @@ _RULE = late_pattern(
       \b(?:must|should|needs?\s+to|ha(?:s|ve)\s+to)\b(?!\s+(?:be\s+green|pass|still|work)\b)
     | \b{_OF_WORK}\b[^.?!]*\b(?:(?:must|should)\s+(?:always|never)\s+[a-z]{{2,}}
     |(?:is|are)\s+(?:banned|forbidden|not\s+allowed))\b
-    | \b(?:immer(?!\s+(?:noch|wieder))|niemals|künftig|ab\s+(?:jetzt|sofort)|in\s+zukunft
+    | \b(?:immer(?!\s+(?:noch|wieder))|niemals|künftig|in\s+zukunft
     |grundsätzlich|jedes\s?mal\s+wenn|wir\s+(?:nutzen|verwenden|benutzen|unterstützen\s+nur))\b
-    | \b(?:toujours(?!\s+(?:pas|le|la|les|un|une|en)\b)|jamais|désormais|dorénavant|à\s+l['’]avenir
+    | \b(?:toujours(?!\s+(?:pas|le|la|les|un|une|en)\b)|jamais|à\s+l['’]avenir
     |à\s+chaque\s+fois|nous\s+utilisons|on\s+utilise
     |je\s+préfère(?!\s+(?:cette|ce|l[ae]?)\b))\b
-    | \b(?:siempre|nunca|a\s+partir\s+de\s+ahora|cada\s+vez\s+que|prefiero(?!\s+(?:el|la
-    |est[ae])\b)|usamos
-    |(?:de\s+(?:ahora|aquí)\s+)?en\s+adelante)\b
-    | \b(?:daqui\s+(?:para|pra)\s+(?:a\s+)?frente|bundan\s+(?:sonra|böyle)|od\s+teraz
-    |vanaf\s+nu|từ\s+(?:nay|giờ)|mulai\s+sekarang|на\s+будущее
-    |für\s+die\s+zukunft|pour\s+la\s+suite)\b | (?:अब|आगे)\s+से\s
-    | \b(?:sempre|prefiro|a\s+partir\s+de\s+agora|toda\s+vez\s+que|d['’]ora\s+in\s+poi
+    | \b(?:siempre|nunca|cada\s+vez\s+que|prefiero(?!\s+(?:el|la
+    |est[ae])\b)|usamos)\b
+    | \b(?:sempre|prefiro|toda\s+vez\s+que
     |ogni\s+volta\s+che|preferisco|usiamo)\b
     | \b(?:n['’]utilise[rz]?\s+pas|no\s+uses|n[ãa]o\s+use|non\s+usare|не\s+используй(?:те)?
     |(?:benutze|nutze|verwende)\s+(?:bitte\s+)?(?:kein\w*|nicht))\b[^.?!]*,\s*\w
     | \b(?:du\s+hättest|hättest\s+du)\b[^.?!]*\b(?:sollen|müssen)\b | \btu\s+aurais\s+dû\b
     | \b(?:deber[ií]as\s+haber|ten[ií]as\s+que|deveria\s+ter|avresti\s+dovuto|надо\s+было)\b
-    | \b(?:всегда|никогда|впредь|отныне|каждый\s+раз|в\s+следующий\s+раз|предпочитаю
+    | \b(?:всегда|никогда|каждый\s+раз|в\s+следующий\s+раз|предпочитаю
     |мы\s+используем)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -191,7 +187,7 @@ _WEIGHED = late_pattern(
 # A question that is a request, and says that it is to last.
 _POLITE = late_pattern(
     r"\b(?:can|could|would|will)\s+(?:you|we)\b(?:[^.!?]|\.\w)*(?:\b(?:from\s+now\s+on"
-    r"|going\s+forward|(?:every|each)\s+time)\b"
+    r"|going\s+forward|(?:every|each|any)\s*time\s+(?!i\b)|always)\b"
     r"|\bso\s+(?:that\s+)?(?:you|we|it)\b[^.!?]*\bin\s+(?:the\s+)?future\b)",
     re.IGNORECASE,
 )
@@ -282,7 +278,8 @@ _MANNER = late_pattern(
 _FOR_ONCE = late_pattern(
     r"""\bfor\s+(?:now|the\s+moment|today|this\s+(?:one|time|session|task|pr|commit|test))\b
     | \bright\s+now\b
-    | \bthis\s+(?:time|once|session)\b | (?<!users\s)\byet\b | \btoday\b | \btemporarily\b
+    | \bthis\s+(?:time|once|session)\b | (?<!users\s)\byet\b
+    | (?<!of\s)(?<!from\s)(?<!ing\s)\btoday\b | \btemporarily\b
     | \bat\s+this\s+point\b
     | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|care
     |have(?!\s+(?:any\s+)?access)|mind|need)\b(?!\s+(?:any\s+)?backwards?\b)(?![^.?!]*,\s+we\s+(?:only|never|always)\b)
@@ -324,7 +321,7 @@ _BUILT = late_pattern(
 )
 # Words that speak of all work to come, whatever it is about.
 _TO_COME = late_pattern(
-    r"\b(?:from\s+now\s+on|going\s+forward|future|remember|keep\s+in\s+mind|conventions?|standards?"
+    r"\b(?:from\s+now|going\s+forward|future|remember|keep\s+in\s+mind|conventions?|standards?"
     r"|prefer|(?:claude|agents|gemini)\.md\s+that|we\s+(?:always|never|use)|whenever"
     r"|every\s+time)\b",
     re.IGNORECASE,
@@ -342,7 +339,7 @@ _POINTS_AWAY = late_pattern(
     r"\b(?:do|doing|did|use|change|touch|run|add|make|remove|fix|keep|like|want|revert|delete"
     r"|handle|have|show)"
     r"\s+(?:it|that|this|them|those|these|so)\b|^(?:it|this|that|they|these|those|he|she)\b"
-    r"|\b(?:above|below)\b"
+    r"|\b(?:above|below|(?:i|you)(?:['’]ve)?\s+mentioned)\b"
     r"|[そこあ]れ(?!ら|まで|から|ぞれ)|そ[うこ](?:し|の方)|こっち|そっち|[这這那][个個些样樣]|[이그저](?:거|것|걸)",
     re.IGNORECASE,
 )
@@ -394,7 +391,8 @@ def _wishes_in(
             yield Wish(said.turn, _plain(thing)[:_LONGEST], "rule")
             continue
         strength, sentence = _strength(given, said.worked), given
-        long = (len(given) > _FAR + _BRIEF and is_working_rule(given)) or language_of_work(given)
+        long = len(given) > _FAR + _BRIEF and is_working_rule(given)
+        long = long or is_standing(given) or bool(language_of_work(given))
         if strength is None or long or _UNDOES.search(given) or tells_where(given):
             sentence = _ruling_part(given, said.worked)
             strength = "rule" if sentence else strength
@@ -423,9 +421,10 @@ def _wishes_in(
             or (wide and strength == "rule")
             or _FIRM.match(sentence)
             or is_working_rule(sentence)
+            or is_standing(sentence)
             or _BY_TOOL.match(sentence)
         )
-        if so or _stands_alone(whole, pointed=pointed, few=few):
+        if so or language_of_work(whole) or _stands_alone(whole, pointed=pointed, few=few):
             yield Wish(said.turn, _plain(whole), strength, _last_part(said.refused) if so else "")
 
 
@@ -443,7 +442,7 @@ def _plain(text: str) -> str:
 
 
 _FAR, _BRIEF = 100, 60
-_CLAUSE = late_pattern(r",\s+(?:and\s+|but\s+)?")
+_CLAUSE = late_pattern(r"[,.;]\s+(?:and\s+|but\s+)?")
 _WIDE_CLAUSE = late_pattern(r"[,，;；]\s*")
 
 
@@ -531,7 +530,7 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
 def _asks(sentence: str, worked: bool) -> Strength | None:
     if _POLITE.search(sentence) or _RULE.search(sentence) or lasts_abroad(sentence):
         return "rule"
-    if is_working_rule(sentence):
+    if is_working_rule(sentence) or is_standing(sentence):
         return "rule"
     if tells_where(sentence) or (worked and _BY_TOOL.search(sentence)):
         return "rule"
