@@ -30,6 +30,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     project: str
     sessions: tuple[str, ...]
     """The sessions that show this very thing."""
+    repository: str = ""
+    """The repository that the project is a checkout of, as its latest session says."""
 
 
 class WishFinding(Finding, frozen=True, kw_only=True):
@@ -275,7 +277,8 @@ def request_findings(
     stages = list(_stages(project, traces))
     steps = {key for stage in stages for key, _ in stage.steps}
     known = [one for one in _requests(project, traces) if (one.verb, one.thing) not in steps]
-    forgotten = {one.thing for one in known if one.verb == "forgotten"}
+    left = (one.thing for one in known if one.verb == "forgotten")
+    forgotten = {act for thing in left for act in thing.split(" and ")}
     known = [one for one in known if one.verb not in forgotten]
     known += _outside(project, traces)
     told = {quote.text.casefold() for one in known for quote in one.quotes}
@@ -305,6 +308,9 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
                     continue
                 seen.add(request.text)
                 found.setdefault(key, []).append((quote, request))
+    if ("forgotten", "commit") in found and ("forgotten", "push") in found:  # it is one
+        left = found.pop(("forgotten", "commit")) + found.pop(("forgotten", "push"))
+        found["forgotten", "commit and push"] = left
     for (verb, thing), own in found.items():
         quotes = tuple(quote for quote, _ in own)
         sessions = sessions_of(quotes)
@@ -361,12 +367,20 @@ def _outside(project: str, traces: list[CountedSession]) -> Iterator[RequestFind
         for said in trace.said:
             quote = Quote(clean(said.text), trace.id, said.turn)
             for name in said.outside:
-                last = name.rstrip("/").rpartition("/")[2].casefold()
-                by_name.setdefault(last, []).append((quote, name))
+                whole = name.startswith(("/", "~")) or ":" in name
+                last = name.rstrip("/") if whole else name.rstrip("/").rpartition("/")[2]
+                by_name.setdefault(last.casefold(), []).append((quote, name))
     speaking = sum(1 for trace in traces if trace.spoken)
-    for name, pointed in by_name.items():
+    told: list[str] = []
+    often = {name: len(sessions_of(q for q, _ in own)) for name, own in by_name.items()}
+    for name in sorted(by_name, key=lambda name: (-often[name], -name.count("/"), name)):
+        pointed = by_name[name]
         quotes = tuple(quote for quote, _ in pointed)
-        if name not in own and len(sessions_of(quotes)) >= max(_LEAST_ACTS, speaking // _RARE):
+        within = (n.startswith(f"{name}/") or name.startswith(f"{n}/") for n in told)
+        if name in own or any(within):
+            continue
+        if often[name] >= max(_LEAST_ACTS, speaking // _RARE):
+            told.append(name)
             said_mostly = Counter(written for _, written in pointed).most_common(1)[0][0]
             yield RequestFinding(
                 project=project, sessions=sessions_of(quotes), verb="see", thing=said_mostly,

@@ -63,7 +63,7 @@ class Draft(msgspec.Struct, frozen=True):
 def draft(finding: Finding, today: date | None = None) -> Draft:
     """The draft for one finding."""
     today = today or date.today()
-    where = _project(finding.project)
+    where = _project(finding.project, finding.repository)
     if isinstance(finding, Spoken):
         return _fact_draft(finding, where, today)
     match finding:
@@ -349,11 +349,13 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
 _HOME_FOLDER = re.compile(r"(?:[A-Za-z]:)?/(?:home|Users)/[^/]+/?|/root/?")
 
 
-def _project(folder: str) -> str:
-    """The project's name, where it is one; a folder may be called anything."""
-    if _HOME_FOLDER.fullmatch(folder.replace("\\", "/")):
+def _project(folder: str, repository: str) -> str:
+    """The project's name, where it is one; a folder may be called anything, and somebody's home is
+    called after the repository that it is a checkout of."""
+    home = _HOME_FOLDER.fullmatch(folder.replace("\\", "/"))
+    if home and not repository:
         return HOME
-    name = repository_name(folder)
+    name = repository.rpartition("/")[2] if home else repository_name(folder)
     return name if re.fullmatch(r"[\w.+-]{1,60}", name) else "this project"
 
 

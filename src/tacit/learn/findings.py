@@ -121,6 +121,8 @@ def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
     place = {session.id: (session.ended, session.id) for session in every}
     found += [wish for wish in wishes if not _is_taken_back(wish, found, place)]
     said = (WishFinding, RefusalFinding, RemarksFinding)
+    of = {session.project: session.repository for session in every if session.repository}
+    found = [msgspec.structs.replace(f, repository=of.get(f.project, "")) for f in found]
     return sorted(found, key=lambda f: (not isinstance(f, said), -len(f.sessions), f.project))
 
 
@@ -142,7 +144,7 @@ def _is_taken_back(
     return any(
         sum(place[session] > last for session in one.sessions) >= FEWEST
         for one in found
-        if isinstance(one, RequestFinding) and kept & {one.verb, one.thing}
+        if isinstance(one, RequestFinding) and kept & {one.verb, *one.thing.split(" and ")}
     )
 
 

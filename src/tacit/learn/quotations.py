@@ -19,6 +19,7 @@ from tacit.learn.demands import (
     WishFinding,
 )
 from tacit.learn.refrains import Quote
+from tacit.traces.standing_orders import tells_where, worked_command
 from tacit.traces.typed_words import (
     FUNCTION_WORDS,
     WIDE,
@@ -28,7 +29,7 @@ from tacit.traces.typed_words import (
     subject_words,
     telling_words,
 )
-from tacit.traces.wishes import is_lasting, tells_where
+from tacit.traces.wishes import is_lasting
 
 HOME = "home"
 """Where somebody works who has no project."""
@@ -72,6 +73,8 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
                 if path := _PLACE.search(quotes[0].text):
                     name = f"{where}-{path[1]}"
                 says = f"What the user says of {where}: {_quote(quotes[0], 340)}"
+            elif worked_command(quotes[0].text):
+                says = f"What the user found to work in {where}: {_quote(quotes[0], 340)}"
             return name, says, "the user said how it is to be done"
         case RemarksFinding():
             said = "; ".join(_quote(quote, 130) for quote in quotes[:2])
@@ -101,10 +104,9 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
         case RequestFinding(verb="see", thing=thing, of=of):
             said = "; ".join(_quote(quote, 100) for quote in _clearest(quotes))
             often = f"{len(finding.sessions)} of {of} sessions"
-            says = (
-                f"In {where} the user points to `{thing}`, in {often}; look how it is done there:"
-                f" {said}"
-            )
+            look = "" if _WHOLE_PATH.match(thing) else "; look how it is done there"
+            says = f"In {where} the user points to `{thing}`, in {often}{look}: {said}"
+            thing = "/".join(thing.rstrip("/").split("/")[-2:])
             return f"{where}-see-{thing}", says, f"the user pointed to {thing}"
         case RequestFinding(verb=verb, thing=thing, of=of):
             asked = f"asked to {verb} {thing}" if verb != "forgotten" else f"had to ask for {thing}"
@@ -291,6 +293,7 @@ def _words_of(text: str) -> frozenset[str]:
     return frozenset(content_words(text))
 
 
+_WHOLE_PATH = re.compile(r"[A-Za-z]:|[/~]")
 _PLACE = re.compile(r"(?:~|\.\.)/(?:[^\s/]+/)*([\w.-]*\w)")
 _ADDRESS = re.compile(r"(?:\[[^\]]*\]\()?https?://[^\s)]*?((?:/[^\s/)]+){1,2})/?(?=[\s),]|$)\)?")
 

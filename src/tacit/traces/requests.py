@@ -93,7 +93,7 @@ _ASKED = late_pattern(
     rf"(?:(?:^|[,;:]\s*)(?:{_JOINS}\s+)*|\b(?:{_JOINS}\s+)+)"
     r"(?:can you\s+|could you\s+|let['’]?s\s+|please\s+|go ahead and\s+"
     r"|i\s+want\s+(?:yo)?u\s+to\s+)?"
-    r"([a-z]{3,12})\b(?![./:_=-]\w|\s*=)(?=([^,;!?]*))",
+    r"([a-z]{3,12})\b(?![./:_=-]\w|\s*[=:])(?=([^,;!?]*))",
     re.IGNORECASE,
 )
 _FEWEST_WORDS, _MOST_WORDS, _MOST_PAIRS = 2, 20, 48
@@ -156,7 +156,7 @@ def said(trace: Trace) -> Iterator[Said]:
             if (sentence.startswith("/") and len(words) <= _FEWEST_WORDS) or _CODE.search(plain):
                 continue  # a command of the host, a line of a file
             telling = {word for word in words if not _APPROVAL.match(word)}
-            outside = tuple(_outside(sentence))
+            outside = (*_outside(sentence), *_places(sentence, trace.project))
             most = _MOST_PAIRS if WIDE.search(sentence) else _MOST_WORDS
             if len(telling) > most or (len(telling) < _FEWEST_WORDS and not outside):
                 continue
@@ -192,6 +192,33 @@ _GUIDES = late_pattern(
     rf"|(?:按照|根据|根據|遵循|参考)\s?{_PAGE}",
     re.ASCII | re.IGNORECASE,
 )
+
+
+_PLACE = late_pattern(
+    r"(?<![\w.~/-])(?:[A-Za-z]:[\\/]|/(?:Users|home|opt|srv|mnt|data|workspaces?)/|~/)[^\s,，。;；:：'\"`()<>?*|]+"
+)
+_PASSING = late_pattern(
+    r"(?i:/(?:Downloads|Desktop|Pictures|Bilder|Temp|tmp|Screenshots?|node_modules|\.cache|\.claude|\.codex)(?:/|$))"
+)
+
+
+def _places(sentence: str, project: str) -> Iterator[str]:
+    """The folders outside of `project` that a sentence names by their whole paths, each with those
+    that it lies in, up to the second below a home."""
+    own = project.replace("\\", "/").rstrip("/").casefold() + "/"
+    for named in _PLACE.findall(sentence):
+        path = named.replace("\\", "/").rstrip("/.")
+        if _PASSING.search(path):
+            continue
+        parts = path.split("/")
+        if "." in parts[-1].lstrip("."):
+            parts.pop()
+        for end in range(len(parts), 2 if parts[0] else 4, -1):
+            folder = "/".join(parts[:end])
+            if not f"{folder.casefold()}/".startswith(own) and not own.startswith(
+                f"{folder.casefold()}/"
+            ):
+                yield folder + "/"
 
 
 def _outside(sentence: str) -> Iterator[str]:
@@ -260,9 +287,9 @@ _WAITS = late_pattern(
 )
 # That an act was left out, which the user had thought of as done.
 _FORGOTTEN = late_pattern(
-    r"\b(?:did(?:n['’]?t)?\s+you|haven['’]?t\s+you|have\s+you|you\s+(?:didn['’]?t|did\s+not"
+    r"\b(?:d[di]{1,3}d?(?:n['’]?t)?\s+(?:you|yo|u)|haven['’]?t\s+you|have\s+you|you\s+(?:didn['’]?t|did\s+not"
     r"|haven['’]?t|forgot\s+to)|why\s+(?:didn['’]?t|haven['’]?t)\s+you)\s+(?:not\s+|already\s+)?"
-    r"(?:\w+\s+and\s+)?(?P<act>push|commit)(?:t?ed)?\b(?![^?]*\bdid\s+you\b)"
+    r"(?:\w+\s+and\s+)?(?P<act>push|comm?it)(?:t?ed)?\b(?![^?]*\bdid\s+you\b)"
     r"|\b(?:you|it|all|this|that)\s+(?:is\s+|all\s+)*(?:\w+\s+and\s+)?(?P<done>push|commit)t?ed\b"
     r"[^?.]*\?|\bwhy\s+(?P<left>un(?:push|commit)t?ed|unstaged)\b"
     r"|(?P<ja>プッシュ|コミット|push|commit)(?:し|され)て(?:い)?ない|(?:没有?|沒有?)(?P<zh>提交|推送)",
@@ -284,7 +311,7 @@ _YOURSELF = late_pattern(
 )
 _ACTS_LEFT = {
     "コミット": "commit", "提交": "commit", "プッシュ": "push", "推送": "push", "unpushed": "push",
-    "uncommitted": "commit", "unstaged": "commit",
+    "uncommitted": "commit", "unstaged": "commit", "comit": "commit",
 }  # fmt: skip
 
 
@@ -325,7 +352,8 @@ def requests(trace: Trace) -> list[Request]:
         before: list[str] = []
         for sentence in sentences(one.text):
             found += _besides(one.turn, sentence, one.turn == start)
-            for asks in _ASKED.finditer(sentence[:200]):
+            heading = sentence.endswith((":", "："))
+            for asks in _ASKED.finditer("" if heading else sentence[:200]):
                 known = _VERBS.get(asks[1].casefold())
                 if known is None or _UNASKED.search(sentence[: asks.start(1)]):
                     continue

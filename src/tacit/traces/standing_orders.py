@@ -1,7 +1,8 @@
 """Standing orders: what the user says is to be remembered, and how agent and user work together.
 
 Somebody who says "save that in your memory" or "ask me before you edit anything" means all work to
-come, however often they say it, in whatever language. What else is wished for is `wishes.py`'s.
+come, however often they say it, in whatever language; and so does who says what is used for what,
+which language is spoken, where something lies. What else is wished for is `wishes.py`'s.
 """
 
 import re
@@ -287,8 +288,10 @@ _TOGETHER_WIDE = late_pattern(
 
 
 def is_working_rule(sentence: str) -> bool:
-    """Whether a sentence says how agent and user work together: that is meant to last."""
-    return bool((_TOGETHER_WIDE if WIDE.search(sentence) else _TOGETHER).search(sentence))
+    """Whether a sentence says how agent and user work together, or is a standing rule: that is
+    meant to last."""
+    together = _TOGETHER_WIDE if WIDE.search(sentence) else _TOGETHER
+    return bool(together.search(sentence)) or is_standing(sentence)
 
 
 _KIND = (
@@ -433,7 +436,9 @@ QUESTIONS_ABROAD = late_pattern(_QUESTIONS)
 DESCRIBES_ABROAD = late_pattern(
     rf"{_QUESTIONS}"
     r"|失[败敗]|报错|報錯|出错|出錯|崩[溃潰]|のはなぜ|なぜ|どうして|ってしま|エラーが"
-    r"|(?:毎回|たび(?:ごと)?に)[^。]*され|ですか|ますか|でしょうか|ませんか|かな(?:$|。)|왜\s|실패|오류|(?:까|나요|니)\W*$"
+    r"|(?:毎回|たび(?:ごと)?に)[^、。]{0,20}[かがさたなばまらわ]れ"
+    r"|(?:どの|どう|何|なに|なぜ|いつ|どこ|どれ)[^。]*(?:教えて|説明して|知りたい)"
+    r"|(?:무엇|어떤|어떻게|왜|뭐)[^.]*(?:알려|설명)|ですか|ますか|でしょうか|ませんか|かな(?:$|。)|왜\s|실패|오류|(?:까|나요|니)\W*$"
 )
 
 
@@ -492,3 +497,50 @@ def language_of_work(sentence: str) -> str:
     """The language that a working rule says is to be used; empty where it is about something
     else."""
     return asked_tongue(sentence) if is_working_rule(sentence) else ""
+
+
+# Whether a page has been followed: then it is to be.
+_FOLLOWED = late_pattern(
+    r"[^\n.?!]*(?:\b(?:guidelines?|protocols?|rules|conventions|standards|process|checklist)\b[^.\n]{0,60}\b(?:followed"
+    r"|respected|adhered\s+to|complied\s+with|kept)\b|\b(?:eingehalten|befolgt|respectée?s|seguid[oa]s?|rispettat[eio]"
+    r"|соблюд\w+|naleefd)\b|遵[循守]|按照了|に(?:従|沿)っ|지켜|따랐)[^.\n]{0,40}?@?[\w./-]+\.(?:mdx?|rst|adoc)\b",
+    re.IGNORECASE,
+)
+# That a command did it, said by the user who had tried.
+_WORKED = late_pattern(
+    r"(?:\b(?:this|that|the\s+following)\s+(?:one\s+)?work(?:s|ed)|\b(?:it|that)\s+work(?:s|ed)\s+(?:with|when\s+i\s+(?:run|ran))"
+    r"|\b(?:damit|so)\s+(?:geht|ging|funktioniert)\s?e?s?|\b(?:ça|cela)\s+(?:marche|a\s+marché)(?:\s+avec)?"
+    r"|\b(?:esto|así)\s+(?:funciona|funcionó)|\b(?:isso|assim)\s+funcion(?:a|ou)|\b(?:questo|così)\s+(?:funziona|ha\s+funzionato)"
+    r"|\b(?:это|так)\s+(?:работает|сработало|заработало)|(?:这样|這樣|用这个|这个命令)(?:就)?(?:可以|能|行)(?:了)?|これで(?:動い|でき|うまくいっ)[^:：]{0,6}"
+    r"|이렇게\s*하니\s*(?:됐|된)\S*)\s*[:：]\s*`?(?P<command>(?:[A-Z_]{2,}=\S+\s+)*(?:[\w./~-]+)(?:\s+[^\n`]{1,120})?)`?\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def followed_page(text: str) -> str:
+    """The sentence that asks whether a page was followed, with the page; empty where none does."""
+    found = _FOLLOWED.search(text)
+    return " ".join(found[0].split()) if found else ""
+
+
+def worked_command(text: str) -> str:
+    """The line with a command that the user says worked; empty where there is none."""
+    found = _WORKED.search(text)
+    if found is None or not re.search(r"[-/=]|\s\w", found["command"]):
+        return ""
+    return " ".join(found[0].split())
+
+
+# Where something lies outside of the project, or what it is called: no wish, but as lasting.
+_PLACED = late_pattern(
+    r"""\b(?:is|are|lives?|lies|located|kept|stored|cloned)\s+(?:\w+\s+){0,2}?(?:at|in|under)?\s*
+      [`'"]?(?:~|\.\.)/(?!Desktop|Downloads)[\w.][^\s?]* | (?:~|\.\.)/\S+\s+is\s+where\b
+    | \bthe\s+(?:[\w-]+\s+){0,2}(?:binary|command|domain|executable|package|port|repo|tool)
+      \s+(?:name\s+)?(?:is|stays)\s+(?:called\s+|named\s+)?(?=\S*[-./_`'"\d])\S+\W*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def tells_where(text: str) -> bool:
+    """Whether a text says where something is or what it is called, rather than what is wished."""
+    return _PLACED.search(text) is not None

@@ -18,11 +18,14 @@ from tacit.base.patterns import late_pattern
 from tacit.traces.command_purposes import joined_commands, program_of, purpose_of
 from tacit.traces.standing_orders import (
     DESCRIBES_ABROAD,
+    followed_page,
     is_standing,
     is_working_rule,
     language_of_work,
     lasts_abroad,
     remembered,
+    tells_where,
+    worked_command,
 )
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import Trace
@@ -148,14 +151,6 @@ _RULE = late_pattern(
     |мы\s+используем)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Where something lies outside of the project, or what it is called: no wish, but as lasting.
-_PLACED = late_pattern(
-    r"""\b(?:is|are|lives?|lies|located|kept|stored|cloned)\s+(?:\w+\s+){0,2}?(?:at|in|under)?\s*
-      [`'"]?(?:~|\.\.)/(?!Desktop|Downloads)[\w.][^\s?]* | (?:~|\.\.)/\S+\s+is\s+where\b
-    | \bthe\s+(?:[\w-]+\s+){0,2}(?:binary|command|domain|executable|package|port|repo|tool)
-      \s+(?:name\s+)?(?:is|stays)\s+(?:called\s+|named\s+)?(?=\S*[-./_`'"\d])\S+\W*$""",
-    re.IGNORECASE | re.VERBOSE,
-)
 # What is to be written down for the agents themselves, unless it only follows a change.
 _NOTED = late_pattern(
     r"\b(?:add|put|write|note|extend|update|include|document|save|record|referenced?"
@@ -181,7 +176,8 @@ _WEIGHED = late_pattern(
     r"^\W*(?:whether|which|who|why|how|what)\b|\bhow\s+(?:(?:we|i)\s+)?(?:can|could|should)\b|"
     r"\b(?:if|when|once|since|because|now)\s+we\s+(?:use|prefer|never|always|only)\b"
     r"|\b(?:i\s+was|was\s+just|been)\s+thinking\b|\bwhat\s+if\b|\bi\s+thought\b"
-    r"|^\W*(?:can|could|would|will|do|did|is|are|shall)\s+(?:you|we|i|it|the|there)\b",
+    r"|^\W*(?:can|could|would|will|do|did|is|are|shall)\s+(?:you|we|i|it|the|there)\b"
+    r"|\b(?:tell|explain|show)\s+(?:to\s+)?(?:me\s+)?(?:what|which|why|how|where|whether)\b",
     re.IGNORECASE,
 )
 # A question that is a request, and says that it is to last.
@@ -288,7 +284,7 @@ _FOR_ONCE = late_pattern(
     | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
     | \blines?\s+\d | \b(?:above|below|following)\s+(?:list|table|items?|findings?|points?)\b
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | (?<![/\\])\b[0-9a-f]{7,40}\b(?![/\\]) | [#]\d+
-    | \bjust\s+(?:this|now)\b
+    | \bjust\s+(?:this|now)\b | \b(?:i|you|we)(?:['’]ve)?\s+(?:just\s+)?mentioned\b
     | \b(?:add|create|dump|generate|make|put|save|store|write)\b(?:[^.?!]|\.\w)*
       \b(?:doc\w*|file|memo|markdown|notes?|readme)\b[^.?!]*\bfuture\b
     | \bmerci\b | \bfürs\s+erste\b
@@ -339,8 +335,9 @@ _POINTS_AWAY = late_pattern(
     r"\b(?:do|doing|did|use|change|touch|run|add|make|remove|fix|keep|like|want|revert|delete"
     r"|handle|have|show)"
     r"\s+(?:it|that|this|them|those|these|so)\b|^(?:it|this|that|they|these|those|he|she)\b"
-    r"|\b(?:above|below|(?:i|you)(?:['’]ve)?\s+mentioned)\b"
-    r"|[そこあ]れ(?!ら|まで|から|ぞれ)|そ[うこ](?:し|の方)|こっち|そっち|[这這那][个個些样樣]|[이그저](?:거|것|걸)",
+    r"|\b(?:above|below)\b"
+    r"|\b(?:this|that)\s+(?:doc(?:s|ument(?:ation)?)?|guide|page|protocol)\b"
+    r"|[そこあ]れ(?!ら|まで|から|ぞれ|以)|そ[うこ](?:し|の方)|こっち|そっち|[这這那][个個些样樣]|[이그저](?:거|것|걸)",
     re.IGNORECASE,
 )
 _ANSWERS = late_pattern(r"\W*(?:sure|no|nope|yes|ok|okay|right|well|but)\b", re.IGNORECASE)
@@ -362,6 +359,17 @@ _LEADS_OFF = late_pattern(
     r"|\bthanks?\b",
     re.IGNORECASE,
 )
+
+
+# An order to build or change something, as a sentence of its own before a rule.
+_TASK_ABROAD = late_pattern(
+    r"(?:追加|実装|作成|修正|変更|対応|削除|表示)(?:を)?(?:して|お願い|し)[^。、]{0,6}[。\s]*$"
+    r"|(?:추가|구현|수정|작성|변경|삭제)해\s?(?:줘|주세요)?[.\s]*$"
+)
+
+
+def _leads_off(sentence: str, before: bool) -> bool:
+    return bool(_LEADS_OFF.search(sentence) or (before and _TASK_ABROAD.search(sentence)))
 
 
 def wishes(trace: Trace) -> list[Wish]:
@@ -386,14 +394,17 @@ def _wishes_in(
     said: Typed, told: list[str], before: str, programs: Callable[[], frozenset[str]]
 ) -> Iterator[Wish]:
     """The wishes in what was typed in one go, after the sentence `before`."""
+    for text in (followed_page(said.text), worked_command(said.text) if said.worked else ""):
+        if text:
+            yield Wish(said.turn, text, "rule")
     for at, given in enumerate(told):
         if (thing := remembered(told, at)) and not _UNDOES.search(thing):
             yield Wish(said.turn, _plain(thing)[:_LONGEST], "rule")
             continue
         strength, sentence = _strength(given, said.worked), given
-        long = len(given) > _FAR + _BRIEF and is_working_rule(given)
-        long = long or is_standing(given) or bool(language_of_work(given))
-        if strength is None or long or _UNDOES.search(given) or tells_where(given):
+        long = len(given) > _FAR + _BRIEF or is_standing(given) or language_of_work(given)
+        rules = long and is_working_rule(given)
+        if strength is None or rules or _UNDOES.search(given) or tells_where(given):
             sentence = _ruling_part(given, said.worked)
             strength = "rule" if sentence else strength
             sentence = sentence or given
@@ -421,7 +432,6 @@ def _wishes_in(
             or (wide and strength == "rule")
             or _FIRM.match(sentence)
             or is_working_rule(sentence)
-            or is_standing(sentence)
             or _BY_TOOL.match(sentence)
         )
         if so or language_of_work(whole) or _stands_alone(whole, pointed=pointed, few=few):
@@ -430,7 +440,8 @@ def _wishes_in(
 
 _UNSEEN = late_pattern(r"[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
 _FILLS = late_pattern(
-    r"\s*(?:(?:yes|yeah|ok|okay|but|and|also|so|well|sure)\b[,\s]+|no,\s*)+", re.IGNORECASE
+    r"\s*(?:/[\w:-]+\s+(?=\w))?(?:(?:yes|yeah|ok|okay|but|and|also|so|well|sure)\b[,\s]+|no,\s*)*",
+    re.IGNORECASE,
 )
 
 
@@ -477,9 +488,9 @@ def _explained(at: int, told: list[str], before: str, strength: Strength) -> str
     if sentence.endswith((":", "：")) and at + 1 < len(told):
         return f"{sentence} {told[at + 1]}"
     needed = before if not at and _ANSWERS.match(sentence) else ""
-    if at and not _LEADS_OFF.search(told[at - 1]):
+    if at and not _leads_off(told[at - 1], before=True):
         needed = told[at - 1]
-    kept = " ".join(t for t in told if t == sentence or not _LEADS_OFF.search(t))
+    kept = " ".join(t for n, t in enumerate(told) if n == at or not _leads_off(t, n < at))
     whole = kept if len(kept) <= _WHOLE else f"{needed} {sentence}"
     goes_on = at + 1 < len(told) and _GOES_ON.match(told[at + 1])
     if strength == "rule" and not goes_on and _says_all(sentence, kept):
@@ -489,11 +500,6 @@ def _explained(at: int, told: list[str], before: str, strength: Strength) -> str
     some = (whole.strip(), f"{needed} {sentence}".strip())
     fits = (t for t in some if not (_FOR_ONCE.search(t) or _UNDOES.search(t)))
     return next(fits, sentence)
-
-
-def tells_where(text: str) -> bool:
-    """Whether a text says where something is or what it is called, rather than what is wished."""
-    return _PLACED.search(text) is not None
 
 
 def is_lasting(prompt: str) -> bool:
@@ -530,7 +536,7 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
 def _asks(sentence: str, worked: bool) -> Strength | None:
     if _POLITE.search(sentence) or _RULE.search(sentence) or lasts_abroad(sentence):
         return "rule"
-    if is_working_rule(sentence) or is_standing(sentence):
+    if is_working_rule(sentence):
         return "rule"
     if tells_where(sentence) or (worked and _BY_TOOL.search(sentence)):
         return "rule"
