@@ -1225,3 +1225,42 @@ def test_quoted_errors_have_no_colours() -> None:
     bad, good = ran("deploy.sh --fast", red, failed=True), ran("deploy.sh")
     (trouble,) = told_troubles(count_findings(sessions(["Go.", bad, good])))
     assert trouble.error == "deploy: unknown option --fast"
+
+
+def test_the_language_that_is_asked_for_is_one_subject() -> None:
+    """In whatever words and for whatever, in two sessions; not where several are asked for, which
+    is what the product speaks."""
+    said = ("write the labels in Dutch", "translate the README into Dutch")
+    (one,) = of_kind(count_findings(spoken(*said)), RequestFinding)
+    assert (one.verb, one.thing) == ("language", "Dutch")
+    assert "Dutch is the language that the user asks for, in 2 of 2" in draft(one).text
+    assert of_kind(count_findings(spoken(*said, "now in Polish")), RequestFinding) == []
+    ruled = of_kind(count_findings(spoken("answer in Dutch", "reply to me in Dutch")), Finding)
+    assert [type(one) for one in ruled] == [WishFinding]
+
+
+def test_acts_that_were_asked_after_are_one_and_outweigh_an_older_ban() -> None:
+    """Commit and push go together, and who asks after them no longer keeps them."""
+    said = ("Next time let me commit.", "did you commit?", "Did you push it?")
+    (one,) = count_findings(spoken(*said))
+    assert isinstance(one, RequestFinding)
+    assert (one.verb, one.thing, len(one.sessions)) == ("forgotten", "commit and push", 2)
+
+
+def test_the_folder_that_the_user_points_to() -> None:
+    """The one that most sessions name, however deep what they name lies in it."""
+    said = tuple(f"look at /home/a/work/blog/posts/{n}/page.md please" for n in "abc")
+    (one,) = of_kind(count_findings(spoken(*said)), RequestFinding)
+    assert (one.verb, one.thing) == ("see", "/home/a/work/blog/posts/")
+    assert draft(one).name == "app-see-blog-posts"
+
+
+def test_a_home_folder_is_called_after_its_repository() -> None:
+    traces = [
+        msgspec.structs.replace(
+            trace, head=msgspec.structs.replace(trace.head, repository="forge.io/a/lamp")
+        )
+        for trace in sessions(DEPLOYED, project="/home/somebody")
+    ]
+    (one,) = count_findings(traces)
+    assert draft(one).name == "lamp-deploy-sh"

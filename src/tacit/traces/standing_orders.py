@@ -308,7 +308,7 @@ _STANDING = late_pattern(
     | \bfrom\s+(?:this\s+point|here)\s+(?:on(?:wards?)?|forward)\b | \b(?:henceforth|hereafter)\b
     | \buse\s+[`'"]?[\w.+-]+[`'"]?\s+as\s+(?:the|our|your|a|my)\s+(?:\w+\s+)?(?:{_KIND})\b
     | ^\W*(?:the|this|our)\s+(?:codebase|project|repo(?:sitory)?|app)\s+(?:uses|only\s+uses
-    |is\s+using|should\s+use|must\s+use)\s
+    |is\s+using|should\s+use|must\s+use)\s+[`'"]?[\w.+-]+[`'"]?(?:\s*[,.;(]|\s*$|\s+(?:and|as|for|instead|not)\b)
     | ^\W*(?:all|any|every)\s+(?:[\w-]+\s+){{1,6}}?(?:to\s+\S+\s+)?(?:should|must|need\s+to
     |have\s+to|has\s+to)\s+(?:always\s+)?
       (?:go|point|refer|link|come|live|be\s+(?:kept|placed|put|saved|sent|stored|written))\s+(?:in|into|to|under|at|from)\s

@@ -185,7 +185,7 @@ def telling_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=16384)
 def _stem(word: str) -> str:
-    for ending in ("ations", "ation", "ings", "ing", "ies", "ed", "es", "ly", "s", "y", "e"):
+    for ending in ("ations", "ation", "ings", "ing", "ies", "ys", "ed", "es", "ly", "s", "y", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
     return word

@@ -334,10 +334,10 @@ _NUMBERED = late_pattern(r"^\s*\d{1,2}[a-z]?[.)]\s", re.MULTILINE)
 _POINTS_AWAY = late_pattern(
     r"\b(?:do|doing|did|use|change|touch|run|add|make|remove|fix|keep|like|want|revert|delete"
     r"|handle|have|show)"
-    r"\s+(?:it|that|this|them|those|these|so)\b|^(?:it|this|that|they|these|those|he|she)\b"
+    r"\s+(?:it|that|this|them|those|these|so)\b|^(?:it|this(?!\s+(?:project|repo))|that|they|these|those|he|she)\b"
     r"|\b(?:above|below)\b"
     r"|\b(?:this|that)\s+(?:doc(?:s|ument(?:ation)?)?|guide|page|protocol)\b"
-    r"|[そこあ]れ(?!ら|まで|から|ぞれ|以)|そ[うこ](?:し|の方)|こっち|そっち|[这這那][个個些样樣]|[이그저](?:거|것|걸)",
+    r"|[そこあ]れ(?!ら|まで|から|ぞれ|以)|そ[うこ](?:し|の方)|こっち|そっち|[这這那][个個些样樣](?![项項仓倉工])|[이그저](?:거|것|걸)",
     re.IGNORECASE,
 )
 _ANSWERS = late_pattern(r"\W*(?:sure|no|nope|yes|ok|okay|right|well|but)\b", re.IGNORECASE)
