@@ -192,7 +192,8 @@ def test_places_outside_of_the_project() -> None:
 def test_whether_code_was_changed_in_answer() -> None:
     """Documents are none."""
     edits = [
-        ["note it down please", called("Edit", {"file_path": f"/p/{p}"})] for p in ("a.md", "a.py")
+        ["write the result down", called("Edit", {"file_path": f"/p/{p}"})]
+        for p in ("a.md", "a.py")
     ]
     assert [one.changed for one in said(made(*edits))] == [False, True]
 
