@@ -67,3 +67,10 @@ def test_a_line_that_a_terminal_broke_at_its_frame_is_one() -> None:
     assert list(sentences("keep the first part   │\n│   with the second")) == [
         "keep the first part with the second"
     ]
+
+
+def test_what_stands_for_a_picture_hides_nothing() -> None:
+    """A tag in brackets begins a log, but an image is not one."""
+    assert list(sentences("[image]\nmake it blue")) == ["make it blue"]
+    assert list(sentences("[Image #1] make it blue")) == ["make it blue"]
+    assert list(sentences("[vite] connected\nno")) == []

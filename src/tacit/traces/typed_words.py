@@ -198,6 +198,10 @@ _PASTED = late_pattern(
     r"^\s*(?:(?:\d+\.\s+)?(?:Critical|High|Medium|Low|Major|Minor|Nit|P[0-3])(?:\s+Severity)?(?::|$)"
     r"|[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
 )
+_IMAGE = late_pattern(
+    r"\[(?:image|screenshot|attachment|pasted\s+image)\b[^\]\n]{0,40}\]", re.IGNORECASE
+)
+"""What stands for a picture."""
 _BOXED = late_pattern(r"[ \t]*[│┃|][ \t]*\n[ \t]*[│┃|][ \t]*")
 """Where a line was broken at the frame that a terminal draws around it."""
 _REFERENCE = late_pattern(r"(?<!\S)@\S*:\d+(?:-\d+)?")
@@ -214,7 +218,7 @@ _LONG = 240
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences that a person typed, without code, logs and quotations."""
-    text = _BOXED.sub(" ", _FENCE.sub("\n", text))
+    text = _BOXED.sub(" ", _FENCE.sub("\n", _IMAGE.sub("", text)))
     text = _LINKED.sub(r"\1 ", _REFERENCE.sub("", text))
     lines = text.splitlines()
     pasted = next((at for at, line in enumerate(lines) if _PASTED.match(line)), len(lines))

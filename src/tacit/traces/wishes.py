@@ -130,6 +130,8 @@ _RULE = late_pattern(
     | \bstanding\s+(?:orders?|items?|rules?|instructions?)\b
     | \b(?:code|coding|commit|naming|style|team|house)\s+(?:standard|convention|policy|rule)s?\s*:
     | \b(?:(?:start|beginning|end)\s+of|before|after)\s+(?:every?|each|any)\s+(?:new\s+)?{_PIECE}\b
+    | \b(?:after|as|before|once|when)\s+(?:each|every)\s+(?:[\w-]+\s+){{1,2}}(?:is|are
+    |has\s+been)\s+\w
     | \b(?:every|each|all|any)\s+(?:[\w-]+\s+){{0,3}}?{_MADE}\b[^.?!]*
       \b(?:must|should|needs?\s+to|ha(?:s|ve)\s+to)\b(?!\s+(?:be\s+green|pass|still|work)\b)
     | \b{_OF_WORK}\b[^.?!]*\b(?:(?:must|should)\s+(?:always|never)\s+[a-z]{{2,}}
@@ -427,13 +429,8 @@ def _wishes_in(
             strength = "product"
         wide = bool(WIDE.search(sentence))
         pointed = whole != sentence and not (wide and whole.startswith(sentence))
-        few = bool(
-            named
-            or (wide and strength == "rule")
-            or _FIRM.match(sentence)
-            or is_working_rule(sentence)
-            or _BY_TOOL.match(sentence)
-        )
+        few = named or (wide and strength == "rule") or is_working_rule(sentence)
+        few = few or bool(_FIRM.match(sentence) or _BY_TOOL.match(sentence))
         if so or language_of_work(whole) or _stands_alone(whole, pointed=pointed, few=few):
             yield Wish(said.turn, _plain(whole), strength, _last_part(said.refused) if so else "")
 
