@@ -55,12 +55,11 @@ _LONG = 80
 _Pair = tuple[str, str]
 
 
-class _Heard(msgspec.Struct):
+class _Heard(msgspec.Struct, frozen=True):
     """A sentence that may be a refrain's."""
 
+    said: Said
     quote: Quote
-    words: frozenset[str]
-    changed: bool
 
 
 def refrains(
@@ -76,13 +75,13 @@ def refrains(
     for quotes in _by_work(heard, own, rules, enough, taken):
         yield Refrain(quotes)
     known = {pair for text in told for pair in _asked(text)}
-    taken |= {one.quote.text for _, one in heard if _kept(one.quote.text, rules)}
+    taken |= {one.quote.text for one in heard if _kept(one.quote.text, rules)}
     for pair, quotes in _by_clause(heard, own, known, enough, taken):
         about = " ".join(pair) if WIDE.search("".join(pair)) else ""
         yield Refrain(quotes, about, _answers(quotes, traces))
 
 
-def _heard(traces: list[CountedSession], told: set[str]) -> Iterator[tuple[Said, _Heard]]:
+def _heard(traces: list[CountedSession], told: set[str]) -> Iterator[_Heard]:
     """What was typed, each long sentence once: it was sent or pasted once more."""
     known = set(told)
     for trace in traces:
@@ -93,7 +92,7 @@ def _heard(traces: list[CountedSession], told: set[str]) -> Iterator[tuple[Said,
                 continue
             if said.turn == 0 or len(text) > _LONG:
                 known.add(text)
-            yield said, _Heard(quote, frozenset(said.words), said.changed)
+            yield _Heard(said, quote)
 
 
 _SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
@@ -150,7 +149,7 @@ def common_words() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _by_work(
-    heard: Sequence[tuple[Said, _Heard]],
+    heard: Sequence[_Heard],
     own: set[str],
     rules: set[str],
     enough: int,
@@ -162,8 +161,9 @@ def _by_work(
     """
     by_word: dict[str, set[str]] = {}
     together: dict[_Pair, list[_Heard]] = {}
-    for said, one in heard:
-        for word in one.words:
+    for one in heard:
+        said = one.said
+        for word in set(said.words):
             by_word.setdefault(word, set()).add(one.quote.session)
         if said.asks and not _STATES.search(said.text):
             for pair in _pairs(said.words, own):
@@ -224,11 +224,15 @@ def _nearly_same(said: Sequence[_Heard]) -> bool:
     """Whether sentences of two sessions are nearly the same, by their words and as they stand."""
     return any(
         one.quote.session != other.quote.session
-        and len(one.words & other.words) >= _SAME * len(one.words | other.words)
+        and _overlap(set(one.said.words), set(other.said.words)) >= _SAME
         and SequenceMatcher(None, one.quote.text.casefold(), other.quote.text.casefold()).ratio()
         >= _SAME
         for one, other in combinations(said[:_RARE], 2)
     )
+
+
+def _overlap(one: set[str], other: set[str]) -> float:
+    return len(one & other) / (len(one | other) or 1)
 
 
 _ORDERS = re.compile(
@@ -338,7 +342,7 @@ _MOST_WORDS, _RUN = 14, 4
 
 
 def _by_clause(
-    heard: Iterable[tuple[Said, _Heard]],
+    heard: Iterable[_Heard],
     own: set[str],
     known: set[_Pair],
     enough: int,
@@ -348,7 +352,7 @@ def _by_clause(
     most of the time no code was changed in answer: what asks for a change is a task. Where the verb
     does not come first, never."""
     together: dict[_Pair, list[_Heard]] = {}
-    for _, one in heard:
+    for one in heard:
         if one.quote.text not in taken and not _STATES.search(one.quote.text):
             for pair in _asked(one.quote.text) - known:
                 if WIDE.search(pair[0] + pair[1]) and own.intersection(pair):
@@ -357,7 +361,7 @@ def _by_clause(
     for pair, _ in _most_first(together):
         left = [one for one in together[pair] if one.quote.text not in taken]
         sessions = sessions_of(one.quote for one in left)
-        without = sessions_of(one.quote for one in left if not one.changed)
+        without = sessions_of(one.quote for one in left if not one.said.changed)
         texts = {one.quote.text.casefold() for one in left}
         pasted = len(texts) == 1 and len(left[0].quote.text) > _LONG // 2
         part = 1 if any(map(_verb_last, texts)) else 2
