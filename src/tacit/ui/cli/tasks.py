@@ -51,14 +51,20 @@ def run_command(
 ) -> int:
     """Let the agent do one task, and print its answer.
 
-    TASK is a sentence; a last word '-' adds what stands on standard input. Nobody is there to ask,
-    so writes and commands are refused unless --yes or the setting agent.allow lets them through.
-    With --json, every event is a line of JSON as it happens.
+    TASK is a sentence; a last word '-' adds what stands on standard input: as what the task is
+    about, not as your words, unless it is all there is. Nobody is there to ask, so writes and
+    commands are refused unless --yes or the setting agent.allow lets them through. With --json,
+    every event is a line of JSON as it happens.
     """
     words = list(task)
     piped = sys.stdin.read() if words[-1] == "-" else ""
     text = " ".join(words[:-1] if words[-1] == "-" else words)
-    message = "\n\n".join(part for part in (text.strip(), piped.strip()) if part)
+    piped = piped.strip()
+    if piped and (text.strip() or skill):  # alone it is the task, else what the task is about
+        from tacit.traces.typed_words import as_piped
+
+        piped = as_piped(piped)
+    message = "\n\n".join(part for part in (text.strip(), piped) if part)
     if not message:
         raise Usage("nothing to do", 'say what: tacit run "…"')
     flags = {"agent.turns": max_turns, "agent.seconds": max_seconds}
