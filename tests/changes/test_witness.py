@@ -17,7 +17,7 @@ from trace_samples import REAL, file_of
 import planted_rates
 from planted import load_set, trace_of
 from tacit.changes.provenance import deeds, witness
-from tacit.changes.provenance.deeds import sources, split_prompt
+from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.phrases import phrases
 from tacit.changes.provenance.witness import Witness
 from tacit.learn.drafts import draft
@@ -119,7 +119,7 @@ def test_who_said_it_decides() -> None:
 
 def test_a_block_that_is_too_long_to_end_is_not_said_by_the_user() -> None:
     """A file of half a million characters in a prompt: none of it counts as typed."""
-    own, blocks = split_prompt(f"look at <file>\n{'x y\n' * 130_000}{ORDER}</file>")
+    own, blocks = deeds.split_prompt("look at <file>\n" + "x y\n" * 130_000 + ORDER + "</file>")
     assert (own, ORDER in blocks[-1]) == ("", True)
 
 
