@@ -293,3 +293,16 @@ def test_a_folder_exchanged_for_a_link_meanwhile_leads_nowhere(
     assert (
         list(file_search.search([("f", str(project / "sub/old.txt"))], "p", ignore_case=True)) == []
     )
+
+
+def test_tacit_s_own_folders_in_the_project_are_out_of_reach(
+    context: Context, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody who works in their home has them there: events, sessions and settings are ours."""
+    monkeypatch.setenv("TACIT_HOME", str(project / "own"))
+    (project / "own" / "data" / "sessions").mkdir(parents=True)
+    (project / "own" / "data" / "sessions" / "1.jsonl").write_text("{}")
+    for path in ("own/data/events/1.event", "own/data/sessions/1.jsonl", "own/config/config.toml"):
+        assert "own" in refused(context, "write_file", path=path, content="x")
+    assert "Tacit's own" in refused(context, "read_file", path="own/data/sessions/1.jsonl")
+    assert use(context, "search_files", pattern=".").text == "(nothing found)"

@@ -17,7 +17,13 @@ from typing import Any
 import msgspec
 
 from tacit.agent import file_search
-from tacit.agent.off_limits import is_guarded, is_obeyed_path, is_secret_path, walk_files
+from tacit.agent.off_limits import (
+    is_guarded,
+    is_obeyed_path,
+    is_own_path,
+    is_secret_path,
+    walk_files,
+)
 from tacit.agent.tool import Context, Failed, Result, Tool, numbered, text_of
 from tacit.base import paths
 from tacit.base.atomic_files import CREATE_FILE
@@ -213,6 +219,8 @@ def readable(path: str, context: Context) -> str:
     if not context.options.show_secrets and is_secret_path(real, paths.user_home()):
         raise Failed(f"{path} may hold secrets and is masked; ask the user for what is needed")
     if not _is_open(real, context):
+        if is_own_path(real, context.project):
+            raise Failed(f"{path} is Tacit's own; ask the user for what is needed")
         raise Failed(f"{path} is outside the project; the user can start in a folder above it")
     if not os.path.exists(real):
         raise Failed(f"there is no {path}")
@@ -221,7 +229,9 @@ def readable(path: str, context: Context) -> str:
 
 def _is_open(real: str, context: Context) -> bool:
     """Whether the real path lies in the project, the session's own folder, or a skill."""
-    if is_inside(real, context.project) or is_inside(real, context.temporary):
+    if is_inside(real, context.temporary):
+        return True
+    if is_inside(real, context.project) and not is_own_path(real, context.project):
         return True
     return any(is_inside(real, entry.real) for entry in context.library.active())
 
