@@ -16,7 +16,7 @@ from tacit.base.display import plain, shorten
 from tacit.base.errors import Usage
 from tacit.ui.chat.event_text import event_notice
 from tacit.ui.chat.live_chat import chat_kit
-from tacit.ui.cli.command import command
+from tacit.ui.cli.command import command, leaving_in_order
 from tacit.ui.cli.user_shell import complete_skill
 from tacit.work import reactions
 
@@ -69,16 +69,17 @@ def run_command(
         raise Usage("nothing to do", 'say what: tacit run "…"')
     flags = {"agent.turns": max_turns, "agent.seconds": max_seconds}
     loaded = settings.load_settings(flags={key: value for key, value in flags.items() if value})
-    session = Session(loaded.settings, model=model, yes=yes, kit=chat_kit())
-    reactions.listen_to_chat()
-    try:
-        session.release(skill)
-        names = [session.library.get(name).name for name in skill]
-        message = " ".join([*(f"/{name}" for name in names), message])
-        return asyncio.run(print_events(session.say(message), as_json))
-    finally:
-        session.close()
-        reactions.end_chats()
+    with leaving_in_order():
+        session = Session(loaded.settings, model=model, yes=yes, kit=chat_kit())
+        reactions.listen_to_chat()
+        try:
+            session.release(skill)
+            names = [session.library.get(name).name for name in skill]
+            message = " ".join([*(f"/{name}" for name in names), message])
+            return asyncio.run(print_events(session.say(message), as_json))
+        finally:
+            session.close()
+            reactions.end_chats()
 
 
 async def print_events(events: AsyncIterator[agent_events.AnyEvent], as_json: bool) -> int:
