@@ -333,6 +333,10 @@ def test_every_format_has_a_sample() -> None:
         "my public key: kT9sLw2er0mB5uCqXyZp7HnVd3JfEqQ2",
         "вот ключевой файл AuthTokenFilter2.java",
         "API key names: NEXT_PUBLIC_ACME_API_KEY_V2_2024", "Kennwort neu: siehe Vault-Eintrag",
+        "the pin is 2048 bits wide", "mnemonic: four words make one phrase easy",
+        "pin it to 20240101 please", "the password reset landed in Sprint_24",
+        "reset the password on Windows11 machines", "log in as bob and open Tab12",
+        "see PR#42 for the password change", "password reset link expires in 24h!",
     ],
 )  # fmt: skip
 def test_placeholders_are_left(text: str) -> None:

@@ -114,6 +114,7 @@ CODE = late_pattern(
     r"|(?:door|gate) code|暗証番号|验证码|인증번호)"
     rf"(?:{_WORDS}{{0,5}}?{_IS}|(?P<beside>[ \t]))"
     r"(?P<s>\d{4,8}#?)(?![\w.,-]?\d|[.:/-]\w|[A-Za-z_%])"
+    r"(?![ \t]{1,2}(?:bit|byte|char|digit|ms|[kMG]?[BVH]))"
 )
 GROUPS = late_pattern(
     rf"(?i:(?:backup|recovery|2fa|mfa|verification) code)s?{_WORDS}{{0,2}}?{_IS}"
@@ -155,6 +156,14 @@ def _is_pin(match: re.Match[str]) -> bool:
     return (match["beside"] is None or bool(match["long"])) and not is_sample(match["s"])
 
 
+def _is_phrase(match: re.Match[str]) -> bool:
+    """Wallets have phrases of 12 to 24 words, three more each time."""
+    words = match["s"].split()
+    return _NO_PHRASE.isdisjoint(words) and (
+        match[0][:4].lower() == "pass" or len(words) in (12, 15, 18, 21, 24)
+    )
+
+
 # A form of sentence, the words at which it begins, in small letters, and what is no such secret.
 _Form = tuple[re.Pattern[str], str, Callable[[re.Match[str]], bool], tuple[str, ...]]
 _FORMS: tuple[_Form, ...] = (
@@ -165,7 +174,7 @@ _FORMS: tuple[_Form, ...] = (
         ("backup code", "recovery code", "2fa code", "mfa code", "verification code"),
     ),
     (
-        PHRASE, "password", lambda match: _NO_PHRASE.isdisjoint(match["s"].split()),
+        PHRASE, "password", _is_phrase,
         ("passphrase", "seed phrase", "recovery phrase", "secret phrase", "mnemonic"),
     ),
     (
