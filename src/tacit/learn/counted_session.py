@@ -16,9 +16,17 @@ from itertools import permutations
 import msgspec
 
 from tacit.base import database
-from tacit.learn import habits, lint_rules, rates
+from tacit.learn import habits, lint_rules, runs
 from tacit.learn.habits import SessionChanges, changes_of
-from tacit.learn.rates import CountedRun, Done, counted_runs, done_by, lasting_runs, runs_by_call
+from tacit.learn.runs import (
+    CountedRun,
+    Done,
+    counted_runs,
+    done_by,
+    lasting_runs,
+    programs_run,
+    runs_by_call,
+)
 from tacit.traces import (
     command_purposes,
     copied_turns,
@@ -58,6 +66,8 @@ class CountedSession(msgspec.Struct, frozen=True, omit_defaults=True):
     changes: SessionChanges
     turns: tuple[tuple[int, frozenset[bytes]], ...]
     """The numbers of its turns, each with what it is known again by."""
+    ran: frozenset[str] = frozenset()
+    """The programs that were there, by their names."""
     copied: frozenset[int] = frozenset()
     """Those of them that an earlier session has, and that are not counted here."""
 
@@ -81,6 +91,7 @@ def count_session(trace: Trace, copied: frozenset[int] = frozenset()) -> Counted
         tuple(done for call, runs in by_call for done in done_by(call, runs, trace.project)),
         changes_of(trace),
         turns,
+        programs_run(trace),
         copied,
     )
 
@@ -216,7 +227,7 @@ def _under_one_folder(sessions: list[CountedSession], keys: dict[str, str]) -> l
 
 
 _COUNTING = (
-    habits, lint_rules, rates, command_purposes, copied_turns, observations, outcomes, requests,
+    habits, lint_rules, runs, command_purposes, copied_turns, observations, outcomes, requests,
     standing_orders, typed_words, wishes,
 )  # fmt: skip
 

@@ -17,7 +17,8 @@ from msgspec import structs
 
 from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
-from tacit.learn.rates import FEWEST, CountedRun
+from tacit.learn.rates import FEWEST
+from tacit.learn.runs import CountedRun
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
 from tacit.traces.standing_orders import asks_abroad, language_of_work

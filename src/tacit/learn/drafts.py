@@ -38,7 +38,7 @@ from tacit.learn.ledger import Ledger
 from tacit.learn.lint_rules import RuleCount
 from tacit.learn.quotations import HOME, Spoken, fact_line, other_quotes
 from tacit.learn.rates import Rate
-from tacit.learn.troubles import REFUSED_FOR, SANDBOX, Trouble
+from tacit.learn.troubles import REFUSED_FOR, SANDBOX, Hook, Trouble
 from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
@@ -152,9 +152,7 @@ def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
     says = [rate for rate in finding.rates if rate.says]
     fine = (f"- {_code(rate.purpose)} is fine when it says {_code(rate.says)}." for rate in says)
     body += _section("## How to check", fine)
-    if hook := finding.hooked:
-        failed = f"{hook.failed} of {hook.runs} times, in {counted(len(hook.sessions), 'session')}"
-        body += ["", f"A hook runs checks at {_code(hook.purpose)}: it failed {failed}."]
+    body += _hook(finding.hooked) if finding.hooked else []
     often = (
         f"- {_code(path)}, in {n} of {finding.changing} sessions" for path, n in finding.companions
     )
@@ -164,6 +162,19 @@ def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
     body += _section("## What they object to most", map(_rule, finding.rules))
     body += _section("## What fails", map(_trouble, finding.troubles))
     return f"{where}-checks", about, body
+
+
+def _hook(hook: Hook) -> list[str]:
+    """What a hook runs and what it wants."""
+    rate = hook.rate
+    line = (
+        f"A hook runs checks at {_code(rate.purpose)}: it failed {rate.failed} of"
+        f" {rate.runs} times, in {counted(len(rate.sessions), 'session')}"
+    )
+    line += f", at {', '.join(map(_code, hook.steps))}" if hook.steps else ""
+    wants = [_rule(rule) for rule in hook.rules]
+    mend = "Mend what it names and try again; do not skip it."
+    return ["", f"{line}. {mend}", *(["", "What it objected to:", "", *wants] if wants else [])]
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
@@ -230,7 +241,7 @@ def _rate(rate: Rate) -> str:
 
 
 def _rule(rule: RuleCount) -> str:
-    often = f"{rule.count} times in {counted(len(rule.sessions), 'session')}"
+    often = f"{counted(rule.count, 'time')} in {counted(len(rule.sessions), 'session')}"
     return f"- {_code(rule.rule)}, {often}" + (f": {rule.example}" if rule.example else "")
 
 
@@ -257,6 +268,8 @@ def _trouble(trouble: Trouble) -> str:
             f"{_code(form)} ({counted(count, 'session')})" for form, count in trouble.instead
         )
         line += f" What then worked: {worked}."
+    if trouble.there:
+        line += f" In {counted(trouble.there, 'other session')} it was there."
     return line
 
 

@@ -36,19 +36,10 @@ from tacit.learn.habits import (
     own_commands,
     pairs,
 )
-from tacit.learn.lint_rules import RuleCount, count_rules
-from tacit.learn.rates import (
-    CALLED_WRONGLY,
-    FEWEST,
-    HOOKED,
-    CountedRun,
-    Done,
-    Rate,
-    count_rates,
-    hook_rate,
-    usual_form,
-)
-from tacit.learn.troubles import SANDBOX, Trouble, troubles
+from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
+from tacit.learn.rates import FEWEST, Rate, count_rates, usual_form
+from tacit.learn.runs import CALLED_WRONGLY, CountedRun, Done
+from tacit.learn.troubles import SANDBOX, Hook, Trouble, hook_of, troubles
 from tacit.traces.command_purposes import work_class
 from tacit.traces.observations import is_unsafe
 from tacit.traces.outcomes import absent_program
@@ -62,8 +53,7 @@ class ChecksFinding(Finding, frozen=True, kw_only=True):
     rates: tuple[Rate, ...]
     rules: tuple[RuleCount, ...] = ()
     troubles: tuple[Trouble, ...] = ()
-    hooked: Rate | None = None
-    """How often a commit or a push failed because a hook ran checks."""
+    hooked: Hook | None = None
     companions: tuple[tuple[str, int], ...] = ()
     """Files that are changed along with most work, and in how many sessions."""
     changing: int = 0
@@ -154,7 +144,7 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
     traces = [_without(session, against) for session in traces] if against else traces
     runs = [run for session in traces for run in session.runs]
     rates = count_rates(run for run in runs if run.purpose not in unwanted)
-    failing = troubles(runs, rates)
+    failing = troubles(runs, rates, {session.id: session.ran for session in traces})
     checks = [
         _with_habits(found, runs, traces, rates)
         for found in _checks(project, rates, runs, failing)
@@ -268,7 +258,7 @@ def _with_habits(
     companions = tuple((path, n) for path, n in changed.most_common(3) if n >= enough)
     return msgspec.structs.replace(
         found,
-        hooked=hook_rate(runs),
+        hooked=hook_of(runs),
         companions=companions,
         changing=changing,
         others=own_commands(rates.values()),

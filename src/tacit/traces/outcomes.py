@@ -213,14 +213,18 @@ def says_well(work: WorkClass | None, line: str) -> bool:
 
 
 _ABSENT = late_pattern(
-    r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)", re.I | re.M
+    r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)"
+    r"|(?:the term |^)'([\w.+-]+)' is not recognized as|\(([\w.+-]+):String\) \[\], CommandNotFound"
+    r"|^fish: Unknown command:? ([\w.+-]+)|exec: \"([\w.+-]+)\": executable file not found",
+    re.I | re.M,
 )
+_NOT_FOUND = ("not found", "not recognized", "CommandNotFound", "Unknown command")
 
 
 def absent_program(said: str) -> str:
     """The program that a shell did not find."""
-    found = _ABSENT.search(said)
-    return (found[1] or found[2]) if found else ""
+    found = _ABSENT.search(said) if any(sign in said for sign in _NOT_FOUND) else None
+    return str(found[found.lastindex or 0]) if found else ""
 
 
 def stopped_early(call: ToolCall) -> Outcome | None:
@@ -311,11 +315,9 @@ class _Shell:
     def _of_shell(self, at: int) -> Outcome | None:
         """What it means for a part that the shell did not find the folder or the program of
         another: what stands before that in a chain worked, and the rest did not run."""
-        if "not found" not in self.output and "cd:" not in self.output:
-            return None
         gone = absent_program(self.output)
         firsts = [part.words[0].rpartition("/")[2] for part in self.parts]
-        if not gone and _NO_FOLDER.search(self.output):
+        if not gone and "cd:" in self.output and _NO_FOLDER.search(self.output):
             gone = "cd"
         if gone not in firsts or gone == firsts[at]:
             return None

@@ -448,8 +448,8 @@ _UNKNOWN = re.compile(r"^(?:Process running with session ID \d+|Script \w+\b.*)$
 
 
 _BY_SANDBOX = re.compile(
-    r"failed in sandbox \w+ with execution error: (?:sandbox denied exec error, exit code: [1-9]\d*,"
-    r" stdout: (?:, stderr: )?)?"
+    r"failed in sandbox \w+ with execution error: (?:sandbox denied exec error, exit code:"
+    r" [1-9]\d*, stdout: (?:, stderr: )?)?"
 )
 """How older versions begin what a command printed that ended with another code than 0."""
 
