@@ -4,15 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.traces.command_purposes import (
-    joined_commands,
-    manner,
-    plain_form,
-    purpose,
-    purposes,
-    simple_commands,
-    work_class,
-)
+from tacit.traces.command_line import joined_commands, simple_commands
+from tacit.traces.command_purposes import manner, plain_form, purpose, purposes, work_class
 
 TABLE = {
     "nl -ba src/config.rs": "",

@@ -28,6 +28,7 @@ from tacit.learn.runs import (
     runs_by_call,
 )
 from tacit.traces import (
+    command_line,
     command_purposes,
     copied_turns,
     observations,
@@ -227,8 +228,8 @@ def _under_one_folder(sessions: list[CountedSession], keys: dict[str, str]) -> l
 
 
 _COUNTING = (
-    habits, lint_rules, runs, command_purposes, copied_turns, observations, outcomes, requests,
-    standing_orders, typed_words, wishes,
+    habits, lint_rules, runs, command_line, command_purposes, copied_turns, observations, outcomes,
+    requests, standing_orders, typed_words, wishes,
 )  # fmt: skip
 
 

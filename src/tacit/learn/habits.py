@@ -18,7 +18,8 @@ import msgspec
 
 from tacit.base.secrets import clean
 from tacit.learn.rates import FEWEST, Rate
-from tacit.traces.command_purposes import is_everybodys, joined_commands, purpose_of
+from tacit.traces.command_line import joined_commands
+from tacit.traces.command_purposes import is_everybodys, purpose_of
 from tacit.traces.observations import paths_of
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.tool_calls import command_of

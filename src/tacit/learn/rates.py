@@ -133,4 +133,7 @@ def _usual_beginning(purpose: str, forms: list[list[str]]) -> str:
 
 
 def _reach(form: list[str]) -> int:
-    return 9 if form[0] in ("corepack", "fnm") else 4
+    return 9 if form[0] in _LONG_RUNNERS else 4
+
+
+_LONG_RUNNERS = {"corepack", "fnm", "docker", "docker-compose", "podman", "kubectl", "ssh", "nix"}

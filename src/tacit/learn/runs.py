@@ -16,11 +16,10 @@ import msgspec
 from tacit.base.display import one_line, shorten
 from tacit.base.secrets import clean
 from tacit.learn.lint_rules import HOOKED, failed_steps, rules_named, stopped_by_hook
+from tacit.traces.command_line import SimpleCommand, joined_commands
 from tacit.traces.command_purposes import (
-    SimpleCommand,
     WorkClass,
     bare_interpreter,
-    joined_commands,
     manner,
     plain_form,
     program_of,
@@ -392,7 +391,12 @@ CALLED_WRONGLY = re.compile(
     r"|unsupported (?:engine|environment)|^The following paths are ignored by|can't create"
     r"|operation not permitted"
     r"|cannot find main module|not a tty|no such container|must (?:now )?be run as"
-    r"|failed to spawn|ImproperlyConfigured",
+    r"|failed to spawn|ImproperlyConfigured|no such command|could not locate|cannot find package"
+    r"|no plugin found for prefix|there is no POM|specify a project or solution|is not set\b"
+    r"|unable to (?:locate|find a (?:destination|device))|requires Xcode|could not open input file"
+    r"|cannot connect to the docker daemon|scripts is disabled on this system|cannot be loaded"
+    r"|externally-managed|no virtual environment|please run .{0,4}terraform init"
+    r"|connection to the server .* refused",
     re.IGNORECASE,
 )
 SANDBOXED = re.compile(

@@ -15,13 +15,8 @@ import msgspec
 from tacit.base.display import one_line, shorten
 from tacit.base.patterns import late_pattern
 from tacit.traces import values
-from tacit.traces.command_purposes import (
-    WorkClass,
-    joined_commands,
-    program_of,
-    purpose_of,
-    work_class,
-)
+from tacit.traces.command_line import joined_commands
+from tacit.traces.command_purposes import WorkClass, program_of, purpose_of, work_class
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import REFUSED, ToolCall
 
@@ -73,6 +68,12 @@ SIGNS: tuple[Sign, ...] = (
          _TAG + r"(?:ok[ \t]+\S+[ \t]+(?:\(cached\)|[\d.]+s)(?!.*\[no test)|--- PASS: "
          r"|PASS$(?!\nok.*\[no test))|^test result: ok(?!\. 0 passed)"
          r"|\d examples?, 0 failures|^OK \(\d+ tests?|^100% tests passed"),
+    # dotnet, xcodebuild, swift, mix, flutter, deno
+    Sign("test", r"^Failed! +- Failed:|^\*\* TEST FAILED \*\*|Executed \d+ tests?, with [1-9]"
+         r"|^\d+ (?:\w+, \d+ )?tests?, [1-9]\d* failures?|^Some tests failed"
+         r"|^FAILED \| \d+ passed",
+         r"^Passed! +- Failed: +0|^\*\* TEST SUCCEEDED \*\*|Executed \d+ tests?, with 0 failures"
+         r"|^[1-9]\d* (?:\w+, \d+ )?tests?, 0 failures|All tests passed!|^ok \| [1-9]\d* passed"),
     # golangci-lint, eslint, ruff, biome, flake8, shellcheck, prettier, black, tasks of a linter
     Sign("lint", _TAG + r"[1-9]\d* issues?:|^✖ [1-9]\d* problems? \([1-9]"
          r"|^Found [1-9]\d* (?:errors?|diagnostics?)"
@@ -97,6 +98,12 @@ SIGNS: tuple[Sign, ...] = (
          r"^\s*Finished `?(?:dev|release|test)|BUILD SUCCESS|^✓ built in|Successfully (?:built"
          r"|tagged)"
          r"|Compiled successfully|^webpack \S+ compiled successfully"),
+    Sign("build", r"^Build FAILED\.|^\*\* BUILD FAILED \*\*|: error CS\d{4}:|^\* What went wrong:"
+         r"|^== Compilation error",
+         r"^Build succeeded\.|^\*\* BUILD SUCCEEDED \*\*|^Build complete!"),
+    # terraform, kubectl, helm
+    Sign(None, r"^[│╷ ]*Error: |^Error from server|^The connection to the server",
+         r"^Apply complete!|^Success! The configuration is valid"),
     # package managers and task runners
     Sign(None, r"^npm (?:ERR!|error)|ERR_PNPM|ELIFECYCLE|^error Command failed"
          r"|^ERROR: (?:Could not|No matching)"
