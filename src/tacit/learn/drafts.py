@@ -190,6 +190,8 @@ def _commands(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
         f" ({names}), and how often they fail. Use when one of them could serve in {where}."
     )
     body = [f"# Commands of {where}", "", *(f"- {_rate(rate)}" for rate in finding.others)]
+    body += _hook(finding.hooked) if finding.hooked else []
+    body += _section("## What fails", map(_trouble, finding.troubles))
     return f"{where}-commands", about, body
 
 
@@ -237,7 +239,8 @@ def _rate(rate: Rate) -> str:
     )
     old = "" if rate.worked else "; some of what it finds may be older than a change"
     place = f" in {_code(rate.folder + '/')}" if rate.folder else ""
-    return f"{_code(rate.form)}{place}: {how}, in {sessions}{old}"
+    after = f", mostly after a change in {_code(rate.after)}" if rate.after else ""
+    return f"{_code(rate.form)}{place}: {how}, in {sessions}{after}{old}"
 
 
 def _rule(rule: RuleCount) -> str:

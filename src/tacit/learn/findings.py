@@ -143,8 +143,10 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
     against = {name for wish in said for name in unwanted_programs(wish.text)}
     traces = [_without(session, against) for session in traces] if against else traces
     runs = [run for session in traces for run in session.runs]
-    rates = count_rates(run for run in runs if run.purpose not in unwanted)
+    kept = (run for run in runs if run.purpose not in unwanted and not _OF_A_KIT.search(run.form))
+    rates = count_rates(kept)
     failing = troubles(runs, rates, {session.id: session.ran for session in traces})
+    rates = _of_late(rates, [session.id for session in traces if session.runs])
     checks = [
         _with_habits(found, runs, traces, rates)
         for found in _checks(project, rates, runs, failing)
@@ -163,6 +165,30 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
         *_other_troubles(project, failing, checks),
         *_procedures(project, traces, failing),
     ]
+
+
+_OF_A_KIT = re.compile(
+    r"(?:^|[\s/\\\"'])(?:\.(?:specify|claude|codex|cursor|gemini|opencode|agents?|windsurf|kiro"
+    r"|qwen|roo|taskmaster)|[._]?bmad[\w-]*|get-shit-done)[/\\]",
+    re.IGNORECASE,
+)
+"""Scripts that come with an agent or a kit for planning, and are none of the project's."""
+_LONG_AGO = 6
+"""Sessions after the last that ran a command, from which it is perhaps no longer there."""
+
+
+def _of_late(rates: dict[str, Rate], sessions: list[str]) -> dict[str, Rate]:
+    """The rates of what was still run lately, seen from how often it was; `sessions` in order."""
+    place = {session: at for at, session in enumerate(sessions)}
+
+    def since(rate: Rate) -> int:
+        return len(sessions) - 1 - max(place.get(session, 0) for session in rate.sessions)
+
+    return {
+        purpose: rate
+        for purpose, rate in rates.items()
+        if since(rate) < max(_LONG_AGO, _OFTEN * len(rate.sessions))
+    }
 
 
 def _without(session: CountedSession, programs: set[str]) -> CountedSession:
@@ -191,7 +217,7 @@ _OF_THE_FORGE = ("gh ", "glab ", "mcp__")
 def _only_commands(project: str, others: Sequence[Rate]) -> list[ChecksFinding]:
     """The commands of a project of whose checks there is nothing to tell."""
     sessions = dict.fromkeys(session for rate in others for session in rate.sessions)
-    telling = len(others) > 1 or any(rate.failed or "|" in rate.form for rate in others)
+    telling = len(others) > 1 or any(r.failed or r.after or "|" in r.form for r in others)
     if not project or not telling or max(len(rate.sessions) for rate in others) <= FEWEST:
         return []
     return [ChecksFinding(project=project, sessions=tuple(sessions), rates=())]

@@ -7,7 +7,6 @@ failures and procedures are `findings.py`'s, `rates.py`'s and `troubles.py`'s.
 """
 
 import os
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ import msgspec
 
 from tacit.base.secrets import clean
 from tacit.learn.rates import FEWEST, Rate
+from tacit.learn.runs import path_within
 from tacit.traces.command_line import joined_commands
 from tacit.traces.command_purposes import is_everybodys, purpose_of
 from tacit.traces.observations import paths_of
@@ -95,18 +95,7 @@ def edited_files(trace: Trace) -> set[str]:
     """The files of the project that a session changed, by their paths within it."""
     calls = (call for call in trace.each_call() if call.kind in ("write", "edit"))
     done = (call for call in calls if call.finished and not call.failed and trace.project)
-    return {_within(path, trace.project) for call in done for path in paths_of(call)} - {""}
-
-
-def _within(path: str, project: str) -> str:
-    """`path` as seen from the project, on whatever system that was; empty where it lies outside."""
-    if "\\" in project:
-        path, project = path.replace("\\", "/"), project.replace("\\", "/")
-    base = project.rstrip("/") + "/"
-    if path.startswith(base):
-        path = path[len(base) :]
-    path = posixpath.normpath(path)
-    return "" if re.match(r"/|[A-Za-z]:|\.\.(?:/|$)", path) else path
+    return {path_within(path, trace.project) for call in done for path in paths_of(call)} - {""}
 
 
 # Files that go together.
@@ -386,8 +375,15 @@ def _own_programs(rates: Iterable[Rate]) -> Iterator[Rate]:
             by_program.setdefault(program, []).append(rate)
     for program, own in by_program.items():
         sessions = tuple(dict.fromkeys(session for rate in own for session in rate.sessions))
-        if len(own) >= FEWEST and len(sessions) > FEWEST:
+        if len(own) <= FEWEST + 1:
+            often = (one for one in own if len(one.sessions) > FEWEST and _does(one))
+            yield from (one for one in often if one.after or "|" in one.form)
+        elif len(sessions) > FEWEST:
             often = sorted(own, key=lambda rate: -len(rate.sessions))[: _MOST + 1]
             told = "|".join(sorted(rate.purpose.partition(" ")[2] for rate in often))
             runs, failed = sum(rate.runs for rate in own), sum(rate.failed for rate in own)
             yield Rate(program, f"{program} {told}", runs, failed, sessions)
+
+
+def _does(rate: Rate) -> bool:
+    return not re.search(r" (?:status|list|ls|show|view|logs?|info|help|version)\b", rate.purpose)

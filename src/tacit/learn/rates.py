@@ -4,7 +4,7 @@ which form they are mostly typed.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -30,6 +30,8 @@ class Rate(msgspec.Struct, frozen=True):
     """The line by which it most often says that all is well."""
     folder: str = ""
     """Where in the project it is mostly run."""
+    after: str = ""
+    """The files after whose change it is mostly run, as one would name them."""
 
     @property
     def worked(self) -> int:
@@ -72,7 +74,38 @@ def _rate(purpose: str, runs: list[CountedRun]) -> Rate:
         sessions,
         clean(says),
         clean(folder) if 2 * count > folders.total() and count >= FEWEST else "",
+        clean(_after(runs)),
     )
+
+
+_MOSTLY, _NEARLY_ALL = 0.7, 0.9
+
+
+def _after(runs: Sequence[CountedRun]) -> str:
+    """The kind and the folder of files of which some were changed before nearly every run."""
+    changed = [run.after for run in runs if run.after]
+    sessions = {run.session for run in runs if run.after}
+    if len(sessions) < FEWEST or len(changed) <= FEWEST or len(changed) < _MOSTLY * len(runs):
+        return ""
+
+    def common(named: Callable[[str], Iterable[str]], share: float) -> str:
+        often = Counter(
+            name for paths in changed for name in {one for path in paths for one in named(path)}
+        )
+        enough = [name for name, count in often.items() if count >= share * len(changed)]
+        return max(enough, key=lambda name: (name.count("/"), often[name]), default="")
+
+    folder = common(_folders_of, _MOSTLY)
+    kind = common(lambda path: re.findall(r"\w(\.[A-Za-z]{1,5})$", path), _NEARLY_ALL)
+    return f"{folder}*{kind}" if folder and kind else folder or (f"*{kind}" if kind else "")
+
+
+def _folders_of(path: str) -> list[str]:
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:size]) + "/" for size in range(1, min(len(parts), _DEEP) + 1)]
+
+
+_DEEP = 3
 
 
 _SAYS_LITTLE = re.compile(r"^[✖✗✘×]|\w/\w|no tests? |\b0 passed|filtered out")
@@ -103,12 +136,25 @@ def usual_form(purpose: str, worked: Iterable[str]) -> str:
         words = words[:at]
     elif not begins.endswith(" …"):
         return begins
+    if words not in forms and (choices := _choices(words, forms)):
+        return clean(" ".join([*words, choices]))
     whole = Counter(" ".join(form) for form in forms if not any(map(_NARROWS.search, form[1:])))
     often = [form for form, count in whole.most_common(3) if count >= FEWEST]
     often = [form for form in often if form.split()[: len(words)] == words]
     if often:
         return clean(often[0])
     return " ".join(words) + ("" if words in forms else " …")
+
+
+_FEW_CHOICES = 4
+
+
+def _choices(words: list[str], forms: list[list[str]]) -> str:
+    """What stands behind `words`, where that is one of a few names, such as of services."""
+    named = Counter(" ".join(form[len(words) :]) for form in forms)
+    several = 1 < len(named) <= _FEW_CHOICES and len(forms) > len(named)
+    plain = all(re.fullmatch(r"[a-z][a-z_-]{2,30}", name) for name in named)
+    return "|".join(sorted(named)) if several and plain else ""
 
 
 _NARROWS = re.compile(

@@ -90,6 +90,8 @@ class CountedRun(msgspec.Struct, frozen=True, omit_defaults=True):
     folder: str | None = ""
     steps: tuple[str, ...] = ()
     """What failed of that which a hook ran."""
+    after: tuple[str, ...] = ()
+    """The files that were changed since the session last did it."""
 
     @property
     def work(self) -> WorkClass | None:
@@ -133,7 +135,7 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
     mends = {id(mend.failed): mend for mend in recoveries(trace)}
     runs = list(runs)
     built = _mended_by_build(runs)
-    stood_in = _stand_ins(trace)
+    stood_in, changed = _stand_ins(trace), _changed_before(trace, runs)
 
     def counted(run: Run) -> CountedRun:
         mend, shell = mends.get(id(run.call)), run.call.kind == "shell"
@@ -149,9 +151,32 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
             mend is not None and not mend.edited,
             run.manner, run.folder,
             failed_steps(run.call.result) if hooked else (),
+            changed.get(id(run), ()) if run.work in (None, "check") and run.purpose else (),
         )  # fmt: skip
 
     return tuple(map(counted, runs))
+
+
+_MOST_CHANGED = 12
+
+
+def _changed_before(trace: Trace, runs: Iterable[Run]) -> dict[int, tuple[str, ...]]:
+    """For runs, by identity: the files of the project that were changed since the same was done."""
+    by_call: dict[int, list[Run]] = {}
+    for run in runs:
+        by_call.setdefault(id(run.call), []).append(run)
+    found: dict[int, tuple[str, ...]] = {}
+    edits: list[str] = []
+    seen: dict[tuple[str, str], int] = {}
+    for call in trace.each_call():
+        if call.kind in ("write", "edit") and call.finished and not call.failed and trace.project:
+            paths = (path_within(path, trace.project) for path in paths_of(call))
+            edits += [path for path in paths if path]
+        for run in by_call.get(id(call), ()):
+            since = dict.fromkeys(edits[seen.get((run.purpose, run.form), 0) :])
+            found[id(run)] = tuple(since)[-_MOST_CHANGED:]
+            seen[run.purpose, run.form] = len(edits)
+    return found
 
 
 def programs_run(trace: Trace) -> frozenset[str]:
@@ -337,16 +362,22 @@ def done_by(call: ToolCall, runs: Iterable[Run], project: str) -> Iterator[Done]
         return
     if call.kind in ("write", "edit") and not call.failed:
         for path in paths_of(call):
-            name = os.path.relpath(path, project) if _inside(path, project) else ""
-            if name:
+            if project and (name := path_within(path, project)):
                 yield Done(f"edit {name}", name)
     for run in runs:
         if run.outcome.state == "worked" and run.purpose:
             yield Done(run.purpose, run.form, call.kind == "other")
 
 
-def _inside(path: str, project: str) -> bool:
-    return bool(project) and path.startswith(project.rstrip("/") + "/")
+def path_within(path: str, project: str) -> str:
+    """`path` as seen from the project, on whatever system that was; empty where it lies outside."""
+    if "\\" in project:
+        path, project = path.replace("\\", "/"), project.replace("\\", "/")
+    base = project.rstrip("/") + "/"
+    if path.startswith(base):
+        path = path[len(base) :]
+    path = posixpath.normpath(path)
+    return "" if re.match(r"/|[A-Za-z]:|\.\.(?:/|$)", path) else path
 
 
 # Tools by which a host works its own agent, rather than the user's things.
@@ -392,9 +423,11 @@ CALLED_WRONGLY = re.compile(
     r"|operation not permitted"
     r"|cannot find main module|not a tty|no such container|must (?:now )?be run as"
     r"|failed to spawn|ImproperlyConfigured|no such command|could not locate|cannot find package"
-    r"|no plugin found for prefix|there is no POM|specify a project or solution|is not set\b"
+    r"|no plugin found for prefix|there is no POM|specify a project or solution"
+    r"|(?-i:[A-Z]+_[A-Z_]+) is not set"
     r"|unable to (?:locate|find a (?:destination|device))|requires Xcode|could not open input file"
-    r"|cannot connect to the docker daemon|scripts is disabled on this system|cannot be loaded"
+    r"|cannot connect to the docker daemon|scripts is disabled on this system"
+    r"|cannot be loaded because"
     r"|externally-managed|no virtual environment|please run .{0,4}terraform init"
     r"|connection to the server .* refused",
     re.IGNORECASE,

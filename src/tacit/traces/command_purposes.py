@@ -263,16 +263,18 @@ def _name(words: list[str], depth: int) -> str:
         return _name(rest, depth + 1)
     if name == "bun" and rest and _SCRIPT.fullmatch(rest[0]):
         return _interpreted(name, rest, depth)
+    return _told(name, rest)
+
+
+def _told(name: str, rest: list[str]) -> str:
+    """A program with what it is told to do; empty where it only looks around."""
     subcommands = _subcommands(name, rest)
     if name == "pnpm" and work_class(subcommands[0] if subcommands else "") in _ALSO_RUN:
         subcommands = ["run", subcommands[0]]  # `pnpm lint` is short for it
     if name in _PACKAGES and subcommands and (package := _package(rest)):
         subcommands = ["--filter", package, *subcommands]
-    if (
-        subcommands == ["api"]
-        and "graphql" in rest
-        and (changes := _MUTATION.search(" ".join(rest)))
-    ):
+    asks = subcommands == ["api"] and "graphql" in rest
+    if asks and (changes := _MUTATION.search(" ".join(rest))):
         return f"{name} api {changes[1]}"
     if subcommands and subcommands[0] in _ONLY_LOOK.get(name, ()):
         return ""
@@ -293,7 +295,7 @@ _HAND_ON = {
 
 
 def _handed_on(name: str, rest: list[str], depth: int) -> str:
-    """The purpose of a command that another shell is given, or, where that checks something, another
+    """The purpose of a command that another shell is given, or, where it checks something, another
     place."""
     if name.casefold() in _WINDOWS_SHELLS:
         given = next((at for at, word in enumerate(rest) if _GIVEN.fullmatch(word)), len(rest))
