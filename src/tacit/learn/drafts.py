@@ -218,7 +218,8 @@ def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
     if said := finding.messages:
         kinds = ", ".join(_code(kind) for kind in said.kinds)
         scopes = ", ".join(_code(scope) for scope in said.scopes)
-        often = f" (most with {kinds}{f'; scopes: {scopes}' if scopes else ''})" if kinds else ""
+        most = "most" if said.most else "some"
+        often = f" ({most} with {kinds}{f'; scopes: {scopes}' if scopes else ''})" if kinds else ""
         line = f"Commit messages begin as {_code(said.shape)}{often}, e.g."
         body += ["", f"{line} {_code(said.example)}: {said.count} of {said.of}."]
     return f"{where}-changes", about, body

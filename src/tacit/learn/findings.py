@@ -188,6 +188,7 @@ def _of_late(rates: dict[str, Rate], sessions: list[str]) -> dict[str, Rate]:
         purpose: rate
         for purpose, rate in rates.items()
         if since(rate) < max(_LONG_AGO, _OFTEN * len(rate.sessions))
+        or _OWN_TASK.match(rate.purpose)
     }
 
 

@@ -61,6 +61,8 @@ class Messages(msgspec.Struct, frozen=True):
     count: int
     of: int
     sessions: tuple[str, ...]
+    most: bool = True
+    """Whether most have one of `kinds`."""
 
 
 class SessionChanges(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -275,7 +277,7 @@ def _pending(printed: str) -> set[str]:
 # Commit messages.
 
 _SHAPES = (
-    ("type: subject", re.compile(r"([a-z]{2,10})(?:\([^)]{1,40}\))?!?: \S")),
+    ("type: subject", re.compile(r"([A-Za-z][A-Za-z-]{1,15})(?:\([^)]{1,40}\))?!?: \S")),
     ("[tag] subject", re.compile(r"\[([^\]]{1,20})\] ?\S")),
     ("TICKET-1 subject", re.compile(r"([A-Z]{2,10})-\d+\b")),
     ("an emoji and the subject", re.compile(
@@ -283,7 +285,9 @@ _SHAPES = (
     )),
 )  # fmt: skip
 _SCOPE = re.compile(r"^[a-z]{2,10}\(([\w./-]{1,30})\)!?: ")
-_TYPES = {"build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "style", "test"}
+_TYPES = {
+    "build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test",
+}  # fmt: skip
 _FEWEST_COMMITS = 5
 _HEREDOC = re.compile(r"\$\(cat <<-?\s*[\"']?(\w+)[\"']?\n\s*(.+)")
 
@@ -312,12 +316,18 @@ def messages(changes: Iterable[SessionChanges]) -> Messages | None:
         begins = "type(scope): subject" if scoped else shape
         plain = [subject for _, subject, _ in own if not _SCOPE.match(subject)]
         shown = [subject for _, subject, _ in scoped] or plain
-        example = clean(min(shown, key=len))
         kinds, scopes = _in_several(own), _in_several(scoped)
-        if kinds and kinds[0] not in _TYPES:
+        if 2 * sum(kind.casefold() in _TYPES for kind, _, _ in own) < len(own):
             begins = begins.replace("type", "part")
+            often = Counter(kind.casefold() for kind, _, _ in own).most_common(_MOST)
+            kinds = tuple(clean(kind) for kind, times in often if times > FEWEST)
+            shown = [one for one in shown if one.partition(":")[0] not in _TYPES] or shown
+        example = clean(min(shown, key=len))
+        covered = sum(kind.casefold() in kinds for kind, _, _ in own)
         count = len(scoped or own)
-        return Messages(begins, kinds, scopes, example, count, len(subjects), sessions)
+        return Messages(
+            begins, kinds, scopes, example, count, len(subjects), sessions, 2 * covered > len(own)
+        )
     return None
 
 
@@ -325,7 +335,7 @@ def _in_several(found: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
     """What stands in messages of several sessions, that of most sessions first; no numbers."""
     shown: dict[str, list[str]] = {}
     for word, _, session in found:
-        shown.setdefault(word, []).append(session)
+        shown.setdefault(word.casefold(), []).append(session)
     kept = [w for w, by in shown.items() if len(set(by)) >= FEWEST and not w[:1].isdigit()]
     often = sorted(kept, key=lambda word: (-len(set(shown[word])), -len(shown[word]), word))
     return tuple(map(clean, often[:_MOST]))
@@ -375,12 +385,12 @@ def _own_programs(rates: Iterable[Rate]) -> Iterator[Rate]:
             by_program.setdefault(program, []).append(rate)
     for program, own in by_program.items():
         sessions = tuple(dict.fromkeys(session for rate in own for session in rate.sessions))
-        if len(own) <= FEWEST + 1:
-            often = (one for one in own if len(one.sessions) > FEWEST and _does(one))
-            yield from (one for one in often if one.after or "|" in one.form)
-        elif len(sessions) > FEWEST:
-            often = sorted(own, key=lambda rate: -len(rate.sessions))[: _MOST + 1]
-            told = "|".join(sorted(rate.purpose.partition(" ")[2] for rate in often))
+        often = (one for one in own if len(one.sessions) > FEWEST and _does(one))
+        if telling := [one for one in often if one.after or "|" in one.form]:
+            yield from telling
+        elif len(own) >= FEWEST and len(sessions) > FEWEST:
+            most = sorted(own, key=lambda rate: -len(rate.sessions))[: _MOST + 1]
+            told = "|".join(sorted(rate.purpose.partition(" ")[2] for rate in most))
             runs, failed = sum(rate.runs for rate in own), sum(rate.failed for rate in own)
             yield Rate(program, f"{program} {told}", runs, failed, sessions)
 

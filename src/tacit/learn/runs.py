@@ -20,6 +20,7 @@ from tacit.traces.command_line import SimpleCommand, joined_commands
 from tacit.traces.command_purposes import (
     WorkClass,
     bare_interpreter,
+    is_syntax_check,
     manner,
     plain_form,
     program_of,
@@ -151,7 +152,7 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
             mend is not None and not mend.edited,
             run.manner, run.folder,
             failed_steps(run.call.result) if hooked else (),
-            changed.get(id(run), ()) if run.work in (None, "check") and run.purpose else (),
+            changed.get(id(run), ()) if run.work is None or is_syntax_check(run.purpose) else (),
         )  # fmt: skip
 
     return tuple(map(counted, runs))

@@ -122,6 +122,7 @@ _CLASS_WORDS: dict[WorkClass, tuple[str, ...]] = {
         "py_compile", "compileall", r"(?<!npm )ci", r"pre-commit(?! (?:un)?install)",
     ),
 }  # fmt: skip
+_SYNTAX = late_pattern(r"sh -n$|^(?:node --check|php -l|ruby -c|perl -c|py_compile|compileall)$")
 _CLASSES = {
     name: late_pattern(rf"(?:^|[\s/:_.-])(?:{'|'.join(words)})(?:$|[\s/:_.-])", re.IGNORECASE)
     for name, words in _CLASS_WORDS.items()
@@ -137,6 +138,11 @@ def work_class(name: str) -> WorkClass | None:
     own = name.rpartition("__")[2] if name.startswith("mcp__") else name
     own = re.sub(r" --filter \S+", "", own)  # nor does what a package is called
     return next((found for found, words in _CLASSES.items() if words.search(own)), None)
+
+
+def is_syntax_check(name: str) -> bool:
+    """Whether the purpose `name` is only to see whether scripts could run."""
+    return bool(_SYNTAX.search(name))
 
 
 def purpose(command: str, depth: int = 0) -> str:
