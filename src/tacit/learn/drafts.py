@@ -66,6 +66,7 @@ def draft(finding: Finding, today: date | None = None) -> Draft:
     where = _project(finding.project)
     if isinstance(finding, Spoken):
         return _fact_draft(finding, where, today)
+    where = _THE_HOME if where == HOME else where
     match finding:
         case ChecksFinding():
             return _skill_draft(finding, where, today, *_checks(finding, where))
@@ -98,12 +99,14 @@ def _fact_draft(finding: Spoken, where: str, today: date) -> Draft:
 
 # Skills, with rates.
 
+_THE_HOME = f"the {HOME} folder"
+
 
 def _skill_draft(
     finding: Finding, where: str, today: date, name: str, about: str, body: list[str]
 ) -> Draft:
     sessions = counted(len(finding.sessions), "session")
-    name = suggest_name(name)
+    name = suggest_name(name.replace(_THE_HOME, HOME))
     lines = [
         "---",
         f"name: {name}",
@@ -158,10 +161,15 @@ def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
     )
     body += _section("Often changed along with the work:", often)
     others = (f"- {_rate(rate)}" for rate in finding.others)
-    body += _section("Other commands of the project:", others)
+    body += _section("Other commands of the project:", others) + _logs(finding)
     body += _section("## What they object to most", map(_rule, finding.rules))
     body += _section("## What fails", map(_trouble, finding.troubles))
     return f"{where}-checks", about, body
+
+
+def _logs(finding: ChecksFinding) -> list[str]:
+    read = (f"- {_code(log)}, in {counted(n, 'session')}" for log, n in finding.logs)
+    return _section("Logs that were looked into:", read)
 
 
 def _hook(hook: Hook) -> list[str]:
@@ -184,12 +192,14 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 
 def _commands(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
-    names = ", ".join(rate.form for rate in finding.others)
+    names = ", ".join([*(rate.form for rate in finding.others), *(log for log, _ in finding.logs)])
     about = (
-        f"The commands that work is done with in {where}, beside those that everybody has"
-        f" ({names}), and how often they fail. Use when one of them could serve in {where}."
+        f"The commands and logs that work is done with in {where}, beside what everybody has"
+        f" ({names}), when they are run and how often they fail. Use when something was changed or"
+        f" does not work in {where}."
     )
-    body = [f"# Commands of {where}", "", *(f"- {_rate(rate)}" for rate in finding.others)]
+    body = _section(f"# Commands of {where}", (f"- {_rate(rate)}" for rate in finding.others))[1:]
+    body = (body or [f"# Logs of {where}"]) + _logs(finding)
     body += _hook(finding.hooked) if finding.hooked else []
     body += _section("## What fails", map(_trouble, finding.troubles))
     return f"{where}-commands", about, body
@@ -200,6 +210,7 @@ def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
         *(["which files change together"] if finding.pairs else []),
         *(["which changed files stay out of commits"] if finding.left_out else []),
         *([f"how commit messages begin ({said.shape})"] if (said := finding.messages) else []),
+        *(["what follows a push"] if finding.pushed else []),
     ]
     about = (
         f"How changes are made in {where}: {', '.join(what)}. Use when changing files in {where},"
@@ -222,6 +233,12 @@ def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
         often = f" ({most} with {kinds}{f'; scopes: {scopes}' if scopes else ''})" if kinds else ""
         line = f"Commit messages begin as {_code(said.shape)}{often}, e.g."
         body += ["", f"{line} {_code(said.example)}: {said.count} of {said.of}."]
+    if then := finding.pushed:
+        of = counted(len(then.sessions), "session")
+        body += _section(
+            "What follows `git push`:",
+            (f"- {_code(form)}, in {n} of {of} that pushed" for form, n in then.then),
+        )
     return f"{where}-changes", about, body
 
 

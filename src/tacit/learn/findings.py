@@ -14,7 +14,12 @@ from typing import Any
 
 import msgspec
 
-from tacit.learn.counted_session import CountedSession, count_session, one_project_each
+from tacit.learn.counted_session import (
+    CountedSession,
+    count_session,
+    one_project_each,
+    repository_name,
+)
 from tacit.learn.demands import (
     Finding,
     RefusalFinding,
@@ -30,14 +35,15 @@ from tacit.learn.habits import (
     LeftOut,
     Messages,
     Pair,
-    SessionChanges,
+    Pushed,
     left_out,
     messages,
     own_commands,
     pairs,
+    pushed,
 )
 from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
-from tacit.learn.rates import FEWEST, Rate, count_rates, usual_form
+from tacit.learn.rates import FEWEST, OWN_TASK, Rate, count_rates, of_late, usual_form
 from tacit.learn.runs import CALLED_WRONGLY, CountedRun, Done
 from tacit.learn.troubles import SANDBOX, Hook, Trouble, hook_of, troubles
 from tacit.traces.command_purposes import work_class
@@ -60,6 +66,8 @@ class ChecksFinding(Finding, frozen=True, kw_only=True):
     """Sessions in which files were changed."""
     others: tuple[Rate, ...] = ()
     """Commands of the project that are no checks."""
+    logs: tuple[tuple[str, int], ...] = ()
+    """The logs that are looked into, and in how many sessions."""
 
 
 class HabitsFinding(Finding, frozen=True, kw_only=True):
@@ -68,6 +76,7 @@ class HabitsFinding(Finding, frozen=True, kw_only=True):
     pairs: tuple[Pair, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     messages: Messages | None = None
+    pushed: Pushed | None = None
 
 
 class TroubleFinding(Finding, frozen=True, kw_only=True):
@@ -146,11 +155,11 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
     kept = (run for run in runs if run.purpose not in unwanted and not _OF_A_KIT.search(run.form))
     rates = count_rates(kept)
     failing = troubles(runs, rates, {session.id: session.ran for session in traces})
-    rates = _of_late(rates, [session.id for session in traces if session.runs])
+    rates = of_late(rates, [session.id for session in traces if session.runs])
     checks = [
         _with_habits(found, runs, traces, rates)
         for found in _checks(project, rates, runs, failing)
-        or _only_commands(project, own_commands(rates.values()))
+        or _only_commands(project, own_commands(rates.values()), traces)
     ]
     checks = [one for one in checks if len(one.sessions) * _SELDOM >= one.changing]
     if checks:
@@ -161,7 +170,7 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
         *refusals,
         *(request_findings(project, traces) if project else ()),
         *checks,
-        *(_habits(project, [one.changes for one in traces]) if project else ()),
+        *(_habits(project, traces, runs) if project else ()),
         *_other_troubles(project, failing, checks),
         *_procedures(project, traces, failing),
     ]
@@ -173,23 +182,6 @@ _OF_A_KIT = re.compile(
     re.IGNORECASE,
 )
 """Scripts that come with an agent or a kit for planning, and are none of the project's."""
-_LONG_AGO = 6
-"""Sessions after the last that ran a command, from which it is perhaps no longer there."""
-
-
-def _of_late(rates: dict[str, Rate], sessions: list[str]) -> dict[str, Rate]:
-    """The rates of what was still run lately, seen from how often it was; `sessions` in order."""
-    place = {session: at for at, session in enumerate(sessions)}
-
-    def since(rate: Rate) -> int:
-        return len(sessions) - 1 - max(place.get(session, 0) for session in rate.sessions)
-
-    return {
-        purpose: rate
-        for purpose, rate in rates.items()
-        if since(rate) < max(_LONG_AGO, _OFTEN * len(rate.sessions))
-        or _OWN_TASK.match(rate.purpose)
-    }
 
 
 def _without(session: CountedSession, programs: set[str]) -> CountedSession:
@@ -215,13 +207,24 @@ _OF_THE_FORGE = ("gh ", "glab ", "mcp__")
 """What runs elsewhere is looked at after the work, and checks nothing before it."""
 
 
-def _only_commands(project: str, others: Sequence[Rate]) -> list[ChecksFinding]:
-    """The commands of a project of whose checks there is nothing to tell."""
+def _only_commands(
+    project: str, others: Sequence[Rate], traces: Sequence[CountedSession]
+) -> list[ChecksFinding]:
+    """The commands and the logs of a project of whose checks there is nothing to tell."""
+    logs = dict(_logs(traces))
     sessions = dict.fromkeys(session for rate in others for session in rate.sessions)
+    sessions |= dict.fromkeys(one.id for one in traces if not logs.keys().isdisjoint(one.logs))
     telling = len(others) > 1 or any(r.failed or r.after or "|" in r.form for r in others)
-    if not project or not telling or max(len(rate.sessions) for rate in others) <= FEWEST:
+    often = telling and max(len(rate.sessions) for rate in others) > FEWEST
+    if not project or not (often or max(logs.values(), default=0) > _OFTEN + 1):
         return []
     return [ChecksFinding(project=project, sessions=tuple(sessions), rates=())]
+
+
+def _logs(traces: Iterable[CountedSession]) -> tuple[tuple[str, int], ...]:
+    """The logs that more than two sessions looked into, the commonest first."""
+    often = Counter(name for one in traces for name in one.logs)
+    return tuple((name, count) for name, count in often.most_common(_OFTEN) if count > FEWEST)
 
 
 def _checks(
@@ -289,27 +292,27 @@ def _with_habits(
         companions=companions,
         changing=changing,
         others=own_commands(rates.values()),
+        logs=_logs(traces),
     )
 
 
-def _habits(project: str, changes: list[SessionChanges]) -> Iterator[HabitsFinding]:
-    together, left, said = pairs(changes), left_out(changes), messages(changes)
-    shown = [pair.sessions for pair in together] + [one.sessions for one in left]
-    shown += [said.sessions] if said else []
-    sessions = tuple(dict.fromkeys(session for own in shown for session in own))
-    if sessions:
+def _habits(
+    project: str, traces: Sequence[CountedSession], runs: Sequence[CountedRun]
+) -> Iterator[HabitsFinding]:
+    changes = [one.changes for one in traces]
+    together, left, said, then = pairs(changes), left_out(changes), messages(changes), pushed(runs)
+    shown = [one.sessions for one in (*together, *left, said, then) if one is not None]
+    if sessions := tuple(dict.fromkeys(session for own in shown for session in own)):
         yield HabitsFinding(
-            project=project, sessions=sessions, pairs=together, left_out=left, messages=said
-        )
+            project=project, sessions=sessions, pairs=together, left_out=left, messages=said,
+            pushed=then,
+        )  # fmt: skip
 
 
 _ORDER = ("format", "lint", "types", "build", "test", "check")
 _SHARE, _SHARE_OF_TASKS = 5, 15
 """Checks that fewer run than one in so many sessions that check are not the project's; of tasks
 that somebody wrote for it, fewer."""
-_OWN_TASK = re.compile(
-    r"(?:mise run|just|make|task|rake|nox|tox|(?:npm|pnpm|yarn|bun)(?: run)?) \S|(?:bin|scripts?)/"
-)
 _FIND_FAULT = ("format", "lint", "types", "check")
 
 
@@ -322,7 +325,7 @@ def _usual(rates: list[Rate], runs: Sequence[CountedRun]) -> list[Rate]:
     most = max((len(rate.sessions) for rate in rates if rate.worked), default=0)
     often = [
         rate for rate in rates
-        if len(rate.sessions) * (_SHARE_OF_TASKS if _OWN_TASK.match(rate.purpose) else _SHARE)
+        if len(rate.sessions) * (_SHARE_OF_TASKS if OWN_TASK.match(rate.purpose) else _SHARE)
         >= most
     ]  # fmt: skip
     kept = [rate for rate in often if rate.worked and rate.worked * 3 >= rate.runs]
@@ -344,7 +347,10 @@ def _other_troubles(
     """What fails beside the checks, by program."""
     told = {id(t) for check in checks for t in check.troubles}
     by_program: dict[str, list[Trouble]] = {}
+    own_name = repository_name(project).casefold()
     for trouble in failing:
+        if _is_absent(trouble) and trouble.program == own_name:
+            continue  # it is what is built there
         if id(trouble) not in told and (trouble.mended or trouble.standing or _is_absent(trouble)):
             missing = _is_absent(trouble) and trouble.works
             with_it = MISSING if missing else _told_with(trouble, failing)

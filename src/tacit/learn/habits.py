@@ -16,8 +16,8 @@ from itertools import combinations, pairwise
 import msgspec
 
 from tacit.base.secrets import clean
-from tacit.learn.rates import FEWEST, Rate
-from tacit.learn.runs import path_within
+from tacit.learn.rates import FEWEST, Rate, usual_form
+from tacit.learn.runs import CountedRun, path_within
 from tacit.traces.command_line import joined_commands
 from tacit.traces.command_purposes import is_everybodys, purpose_of
 from tacit.traces.observations import paths_of
@@ -352,6 +352,51 @@ def _subject(words: Sequence[str], command: str) -> str:
     return given.strip().partition("\n")[0][:200]
 
 
+# What follows a push.
+
+_FOLLOWS = re.compile(
+    r"(?:gh pr|glab mr|hub pull-request)(?: create)?$|gh run (?:list|watch|view)$|gh pr checks$"
+    r"|glab ci \S+$|(?!release)\S+\.(?:sh|ps1)$"
+    r"|(?:vercel|netlify|wrangler|fly|flyctl) \S*deploy\S*$"
+)
+_NEXT = 4
+"""Runs behind a push that may belong to it."""
+
+
+class Pushed(msgspec.Struct, frozen=True):
+    """What is done after a push: each with the sessions, of those that pushed."""
+
+    then: tuple[tuple[str, int], ...]
+    sessions: tuple[str, ...]
+
+
+def pushed(runs: Iterable[CountedRun]) -> Pushed | None:
+    """What is done right after a push in at least half of the sessions that pushed."""
+    by_session: dict[str, list[CountedRun]] = {}
+    for run in runs:
+        by_session.setdefault(run.session, []).append(run)
+    then: dict[str, list[CountedRun]] = {}
+    pushing = []
+    for session, own in by_session.items():
+        done = [r.purpose == "git push" and r.outcome.state == "worked" for r in own]
+        pushing += [session] if any(done) else []
+        near = (run for at, run in enumerate(own) if any(done[max(0, at - _NEXT) : at]))
+        for run in near:
+            if _FOLLOWS.match(run.purpose) and not run.outcome.failed:
+                then.setdefault(re.sub(r"^(gh run) .*", r"\1", run.purpose), []).append(run)
+    counts = {name: len({run.session for run in own}) for name, own in then.items()}
+    often = [name for name, n in counts.items() if n > FEWEST and 2 * n >= len(pushing)]
+    found = [(_form(then[name]), counts[name]) for name in often]
+    found.sort(key=lambda one: -one[1])
+    return Pushed(tuple(found), tuple(pushing)) if found else None
+
+
+def _form(runs: Sequence[CountedRun]) -> str:
+    """How what most of `runs` are for is mostly typed."""
+    purpose = Counter(run.purpose for run in runs).most_common(1)[0][0]
+    return usual_form(purpose, [run.form for run in runs if run.purpose == purpose])
+
+
 # Commands of the project that are no checks.
 
 _RUNNERS = re.compile(
@@ -367,7 +412,8 @@ def own_commands(rates: Iterable[Rate]) -> tuple[Rate, ...]:
     """Tasks, scripts and programs of the project, beside the checks, that worked in several
     sessions."""
     others = [rate for rate in rates if rate.work is None and len(rate.sessions) >= FEWEST]
-    own = [rate for rate in others if rate.worked >= FEWEST and _RUNNERS.match(rate.purpose)]
+    well = (rate for rate in others if rate.worked >= max(FEWEST, rate.failed))
+    own = [rate for rate in well if _RUNNERS.match(rate.purpose)]
     found = sorted([*own, *_own_programs(others)], key=lambda rate: -len(rate.sessions))
     return tuple(found[:_MOST])
 
@@ -396,4 +442,9 @@ def _own_programs(rates: Iterable[Rate]) -> Iterator[Rate]:
 
 
 def _does(rate: Rate) -> bool:
-    return not re.search(r" (?:status|list|ls|show|view|logs?|info|help|version)\b", rate.purpose)
+    return not _LOOKS.search(rate.purpose) and 3 * rate.failed <= rate.runs
+
+
+_LOOKS = re.compile(
+    r" (?:status|list|ls|show|view|logs?|info|help|version|eval|search|get|describe|diff|watch)\b"
+)

@@ -88,16 +88,25 @@ def _after(runs: Sequence[CountedRun]) -> str:
     if len(sessions) < FEWEST or len(changed) <= FEWEST or len(changed) < _MOSTLY * len(runs):
         return ""
 
-    def common(named: Callable[[str], Iterable[str]], share: float) -> str:
-        often = Counter(
-            name for paths in changed for name in {one for path in paths for one in named(path)}
-        )
-        enough = [name for name, count in often.items() if count >= share * len(changed)]
-        return max(enough, key=lambda name: (name.count("/"), often[name]), default="")
+    folder = _common(changed, _folders_of, _MOSTLY)
+    inside = [[path for path in paths if path.startswith(folder)] for paths in changed]
+    kind = _common(
+        [paths for paths in inside if paths],
+        lambda path: re.findall(r"\w(\.[A-Za-z]{1,5})$", path),
+        _NEARLY_ALL,
+    )
+    return f"{folder}*{kind}" if kind else folder
 
-    folder = common(_folders_of, _MOSTLY)
-    kind = common(lambda path: re.findall(r"\w(\.[A-Za-z]{1,5})$", path), _NEARLY_ALL)
-    return f"{folder}*{kind}" if folder and kind else folder or (f"*{kind}" if kind else "")
+
+def _common(
+    changed: Sequence[Iterable[str]], named: Callable[[str], Iterable[str]], share: float
+) -> str:
+    """What `named` gives of a file in that share of the changes; of several the deepest."""
+    often = Counter(
+        name for paths in changed for name in {one for path in paths for one in named(path)}
+    )
+    enough = [name for name, count in often.items() if count >= share * len(changed)]
+    return max(enough, key=lambda name: (name.count("/"), often[name]), default="")
 
 
 def _folders_of(path: str) -> list[str]:
@@ -110,6 +119,28 @@ _DEEP = 3
 
 _SAYS_LITTLE = re.compile(r"^[✖✗✘×]|\w/\w|no tests? |\b0 passed|filtered out")
 """Lines that also count what is wrong, that are of one part of the whole, or of nothing."""
+
+
+OWN_TASK = re.compile(
+    r"(?:mise run|just|make|task|rake|nox|tox|(?:npm|pnpm|yarn|bun)(?: run)?) \S|(?:bin|scripts?)/"
+)
+_LONG_AGO, _TIMES = 6, 3
+"""Sessions after the last that ran a command, also as many times those that did, from which it is
+perhaps no longer there."""
+
+
+def of_late(rates: dict[str, Rate], sessions: list[str]) -> dict[str, Rate]:
+    """The rates of what was still run lately, seen from how often it was; `sessions` in order."""
+    place = {session: at for at, session in enumerate(sessions)}
+
+    def since(rate: Rate) -> int:
+        return len(sessions) - 1 - max(place.get(session, 0) for session in rate.sessions)
+
+    return {
+        purpose: rate
+        for purpose, rate in rates.items()
+        if since(rate) < max(_LONG_AGO, _TIMES * len(rate.sessions)) or OWN_TASK.match(rate.purpose)
+    }
 
 
 def whole_form(purpose: str, runs: Sequence[CountedRun]) -> str:
@@ -139,11 +170,28 @@ def usual_form(purpose: str, worked: Iterable[str]) -> str:
     if words not in forms and (choices := _choices(words, forms)):
         return clean(" ".join([*words, choices]))
     whole = Counter(" ".join(form) for form in forms if not any(map(_NARROWS.search, form[1:])))
+    if varied := _varied(whole, len(words)):
+        return clean(varied)
     often = [form for form, count in whole.most_common(3) if count >= FEWEST]
     often = [form for form in often if form.split()[: len(words)] == words]
     if often:
         return clean(often[0])
     return " ".join(words) + ("" if words in forms else " …")
+
+
+def _varied(whole: Counter[str], begins: int) -> str:
+    """The form that most have but for one word behind the first `begins`, with that as a variable:
+    at least three stand there, and no one is typed as often as the others together."""
+    alike: dict[tuple[str, ...], Counter[str]] = {}
+    for form, count in whole.items():
+        words = form.split()
+        for at in range(begins, len(words)):
+            if re.fullmatch(r"[\w.@/:-]*\w", words[at]) and words[at][0] != "-":
+                key = (*words[:at], "<value>", *words[at + 1 :])
+                alike.setdefault(key, Counter())[words[at]] += count
+    best, values = max(alike.items(), key=lambda one: one[1].total(), default=((), Counter[str]()))
+    several = len(values) > FEWEST and 2 * max(values.values()) <= values.total()
+    return " ".join(best) if several and values.total() >= 2 * max(whole.values()) else ""
 
 
 _FEW_CHOICES = 4

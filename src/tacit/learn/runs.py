@@ -190,6 +190,29 @@ def programs_run(trace: Trace) -> frozenset[str]:
     return frozenset(name for name in names if re.fullmatch(r"[\w.+-]{1,30}", name))
 
 
+_LOG = re.compile(r"(?!/tmp/)[\w./~-]+\.log")
+_SHOWS_LOG = re.compile(
+    r"(?:(?:docker|podman)(?: compose)?|docker-compose|kubectl|pm2|heroku|fly|vercel) logs (?!-)\S+"
+    r"|journalctl -u \S+"
+)
+
+
+def logs_read(trace: Trace) -> tuple[str, ...]:
+    """The logs that a session looked into: files, or what shows those of a service."""
+    found: dict[str, None] = {}
+    for call in trace.each_call():
+        if call.kind == "read" and call.finished and not call.failed:
+            named = (path_within(path, trace.project) for path in paths_of(call))
+            found |= dict.fromkeys(path for path in named if _LOG.fullmatch(path))
+        elif call.kind == "shell" and call.finished and not call.failed:
+            for part in joined_commands(command_of(call)):
+                words = plain_form(part.words, trace.project).split()
+                found |= dict.fromkeys(word for word in words[1:] if _LOG.fullmatch(word))
+                if shown := _SHOWS_LOG.match(" ".join(words)):
+                    found[shown[0]] = None
+    return tuple(clean(name) for name in found)
+
+
 _SOON = 3
 """Calls within which what was asked for is tried by another program."""
 

@@ -435,7 +435,7 @@ def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> 
         name = re.compile(rf"^(?:docker|podman) exec \S+ {inside}(?= |$)")
     by_form: dict[str, list[CountedRun]] = {}
     for run in worked:
-        if (way := name.search(run.form)) and not _BUILT.match(run.form):
+        if (way := name.search(run.form)) and not _ONLY_ASKS.search(run.form):
             by_form.setdefault(way[0], []).append(run)
     ways = {form: {run.session for run in own} for form, own in by_form.items()}
     best = max(ways, key=lambda form: len(ways[form]), default="")
@@ -449,6 +449,10 @@ def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> 
     )
     alone = not any(run.purpose for run in by_form[best])
     return one if best in one else clean(best) + ("" if alone else " …"), len(ways[best])
+
+
+_ONLY_ASKS = re.compile(r"^(?:\./)?(?:target|build|out|dist)/|\b(?:which|command -v|type) ")
+"""Where builds put what is worked on, and words by which one only asks whether it is there."""
 
 
 def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
