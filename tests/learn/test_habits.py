@@ -510,3 +510,18 @@ def test_a_new_name_on_the_same_day_and_files_of_its_own_are_one_project() -> No
     for top, folders in ((".mine", 1), ("src", 2)):
         both = [count_session(work("old_one", 1, top)), count_session(work("fresh", 2, top))]
         assert len({one.project for one in one_project_each(both)}) == folders
+
+
+def test_what_the_shell_does_not_take() -> None:
+    """Told once for all commands, where more than two sessions tried it."""
+    globbed = ran("ls a-*/", "x\n(eval):1: no matches found: a-*/\ny", failed=True)
+    parsed = "ParserError:\nLine |\n 1 | python - <<'EOF'\n | Missing file specification"
+    typed = ran("python - <<'EOF'\nprint(1)\nEOF", parsed, failed=True)
+    traces = [session(n, ["go", globbed, typed]) for n in range(3)]
+    (found,) = count_findings(traces)
+    text = draft(found).text
+    assert "here-documents (<<): 3 calls in 3 sessions failed with" in text
+    assert (
+        "failed with `(eval):1: no matches found: a-*/`. What it takes: the same in quotes" in text
+    )
+    assert count_findings(traces[:2]) == []

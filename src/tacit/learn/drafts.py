@@ -38,7 +38,7 @@ from tacit.learn.ledger import Ledger
 from tacit.learn.lint_rules import RuleCount
 from tacit.learn.quotations import HOME, Spoken, fact_line, other_quotes
 from tacit.learn.rates import Rate
-from tacit.learn.troubles import REFUSED_FOR, SANDBOX, Hook, Trouble
+from tacit.learn.troubles import REFUSED_FOR, SANDBOX, SHELL, Hook, Trouble
 from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
@@ -272,6 +272,11 @@ def _trouble(trouble: Trouble) -> str:
         f"- {_code(trouble.form)} failed {trouble.failed} of {trouble.runs} times in {sessions}:"
         f" {_code(trouble.error)}."
     )
+    if trouble.program == SHELL:
+        return (
+            f"- The shell does not take {trouble.form}: {counted(trouble.failed, 'call')} in"
+            f" {sessions} failed with {_code(trouble.error)}. What it takes: {trouble.works[0]}."
+        )
     if trouble.error.startswith(REFUSED_FOR):
         words = one_line(trouble.error.removeprefix(REFUSED_FOR)).strip("\"'. ")
         line = f"- {_code(trouble.form)} was refused in {sessions}: the user said “{words}”."
@@ -338,11 +343,11 @@ def _machine_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
             " permitted."
         )
         return f"{where}-sandbox", about, [f"# The sandbox in {where}", "", *lines]
-    pairs = "; ".join(f"{t.works[0]} in place of {t.program}" for t in finding.troubles)
-    names = ", ".join(trouble.program for trouble in finding.troubles)
+    named = [(t.form if t.program == SHELL else t.program, t) for t in finding.troubles]
+    pairs = "; ".join(f"{t.works[0]} in place of {name}" for name, t in named)
     about = (
-        f"Programs that are not there on the machine where {where} is worked on, and what does"
-        f" their work: {pairs}. Use before typing {names} in {where}."
+        f"What the machine where {where} is worked on does not have or take, and what does its"
+        f" work: {pairs}. Use before typing {', '.join(name for name, _ in named)} in {where}."
     )
     return f"{where}-programs", about, ["# On this machine", "", *lines]
 

@@ -45,7 +45,7 @@ from tacit.learn.habits import (
 from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
 from tacit.learn.rates import FEWEST, OWN_TASK, Rate, count_rates, of_late, usual_form
 from tacit.learn.runs import CALLED_WRONGLY, CountedRun, Done
-from tacit.learn.troubles import SANDBOX, Hook, Trouble, hook_of, troubles
+from tacit.learn.troubles import SANDBOX, SHELL, Hook, Trouble, hook_of, troubles
 from tacit.traces.command_purposes import work_class
 from tacit.traces.observations import is_unsafe
 from tacit.traces.outcomes import absent_program
@@ -214,8 +214,9 @@ def _only_commands(
     logs = dict(_logs(traces))
     sessions = dict.fromkeys(session for rate in others for session in rate.sessions)
     sessions |= dict.fromkeys(one.id for one in traces if not logs.keys().isdisjoint(one.logs))
-    telling = len(others) > 1 or any(r.failed or r.after or "|" in r.form for r in others)
-    often = telling and max(len(rate.sessions) for rate in others) > FEWEST
+    shown = [(r.failed or "|" in r.form, r.after, len(r.sessions)) for r in others]
+    telling = len(others) > 1 or any(tells or (after and n > _OFTEN) for tells, after, n in shown)
+    often = telling and max(n for _, _, n in shown) > FEWEST
     if not project or not (often or max(logs.values(), default=0) > _OFTEN + 1):
         return []
     return [ChecksFinding(project=project, sessions=tuple(sessions), rates=())]
@@ -352,7 +353,7 @@ def _other_troubles(
         if _is_absent(trouble) and trouble.program == own_name:
             continue  # it is what is built there
         if id(trouble) not in told and (trouble.mended or trouble.standing or _is_absent(trouble)):
-            missing = _is_absent(trouble) and trouble.works
+            missing = is_of_machine(trouble) and trouble.program != SANDBOX
             with_it = MISSING if missing else _told_with(trouble, failing)
             by_program.setdefault(with_it, []).append(trouble)
     for program, own in by_program.items():
@@ -374,8 +375,8 @@ MISSING = "missing programs"
 
 
 def is_of_machine(trouble: Trouble) -> bool:
-    """Whether it lies in the machine or its sandbox, and holds for whatever is done there."""
-    return trouble.program == SANDBOX or (_is_absent(trouble) and bool(trouble.works))
+    """Whether it lies in the machine or its sandbox, whatever is done there."""
+    return trouble.program in (SANDBOX, SHELL) or (_is_absent(trouble) and bool(trouble.works))
 
 
 def _is_absent(trouble: Trouble) -> bool:

@@ -283,6 +283,7 @@ def runs_of_call(
         return
     parts = joined_commands(command := command_of(call))
     yield from _bare_runs(call, parts, session, turn, project)
+    yield from _not_taken(call, session, turn, project)
     if len(command) > _MOST_LETTERS:
         return
     asked = (ESCALATED,) if _is_escalated(call) else ()
@@ -321,6 +322,42 @@ def _bare_runs(
         outcome = Outcome("failed", "output") if gone == name else call_outcome(call)
         if gone in ("", name) and (gone or outcome.state == "worked"):
             yield Run(session, turn, "", name, outcome, call, project)
+
+
+SHELL_TAKES = {
+    "here-documents (<<)": (
+        re.compile(r"Missing file specification after redirection|'<' operator is reserved"
+                   r"|ParserError[^§]{0,200}<<", re.IGNORECASE),
+        "a here-string of PowerShell, or a file",
+    ),
+    "&& between commands": (
+        re.compile(r"'&&' is not a valid statement separator"), "; or if ($?) { … }"
+    ),
+    "unquoted *, ? or […] that match no file": (
+        re.compile(r"^(?:zsh|\(eval\)):\S*:? no matches found: ", re.MULTILINE),
+        "the same in quotes, as zsh runs nothing else",
+    ),
+    "unquoted words that begin with =": (
+        re.compile(r"^(?:zsh|\(eval\)):\S*:? =\S* not found$", re.MULTILINE),
+        "the same in quotes, as zsh looks for a program of that name",
+    ),
+    "sed -i without a suffix": (
+        re.compile(r"^sed: 1: \S+: (?:invalid command|extra characters|undefined label)"
+                   r"|sed: -I or -i may not", re.MULTILINE), "sed -i ''",
+    ),
+    "grep -P": (re.compile(r"^grep: invalid option -- P", re.MULTILINE), "grep -E"),
+}  # fmt: skip
+"""What the shell or the tools of a system do not take, how they say so, and what they take."""
+
+
+def _not_taken(call: ToolCall, session: str, turn: int, project: str) -> Iterator[Run]:
+    """What a shell did not take of a call that failed."""
+    said = uncoloured(call.result[:_MOST_LETTERS]) if call.failed else ""
+    for name, (sign, _) in SHELL_TAKES.items():
+        if said and (found := sign.search(said)):
+            begins = said.rfind("\n", 0, found.start() + 1) + 1
+            line = said[begins : said.find("\n", found.end()) % (len(said) + 1)].strip(" |")
+            yield Run(session, turn, "", name, Outcome("failed", "output", line), call, project)
 
 
 _KEEPS_FOLDER = {"claude-code"}
@@ -528,6 +565,8 @@ _VERSIONS = re.compile(r"(?:Expected version|Got): ")
 
 def _error(run: Run) -> str:
     """The line that says what went wrong."""
+    if run.form in SHELL_TAKES:
+        return shorten(_without_folders(one_line(run.outcome.evidence), run.project), 160)
     said = uncoloured(f"{run.call.error}\n{run.call.result}")
     lines = [line for line in said.splitlines() if line.strip()]
     wrong = [n for n, line in enumerate(lines) if CALLED_WRONGLY.search(line)]

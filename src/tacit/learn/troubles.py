@@ -20,7 +20,7 @@ import msgspec
 from tacit.base.secrets import clean
 from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
 from tacit.learn.rates import FEWEST, SET_BEFORE, Rate, usual_form, whole_form
-from tacit.learn.runs import CALLED_WRONGLY, ESCALATED, SANDBOXED, CountedRun
+from tacit.learn.runs import CALLED_WRONGLY, ESCALATED, SANDBOXED, SHELL_TAKES, CountedRun
 from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
 from tacit.traces.observations import gets_around
 from tacit.traces.outcomes import absent_program
@@ -109,7 +109,8 @@ def troubles(
     programs that each session found there."""
     hooks = {run.error for run in runs if run.hooked == "itself"}
     tries = Counter(run.purpose for run in runs)
-    found = _in_sandbox(runs)
+    found = [*_in_sandbox(runs), *_of_shell(runs)]
+    runs = [run for run in runs if run.form not in SHELL_TAKES]
     held = {id(run) for run in runs if found and _is_held(run)}
     manners, told = by_manner([run for run in runs if id(run) not in held])
     found += manners
@@ -220,6 +221,22 @@ def _in_sandbox(runs: Sequence[CountedRun]) -> list[Trouble]:
         return []
     other = (ESCALATED, well, len(known))
     return [Trouble(SANDBOX, form, clean(error), len(held), len(tried), sessions, other=other)]
+
+
+# What the shell does not take.
+
+SHELL = "shell"
+
+
+def _of_shell(runs: Sequence[CountedRun]) -> Iterator[Trouble]:
+    """What the shell of that system does not take, where more than two sessions tried it."""
+    for name, (_, works) in SHELL_TAKES.items():
+        own = [run for run in runs if run.form == name]
+        sessions = tuple(dict.fromkeys(run.session for run in own))
+        if len(sessions) > FEWEST:
+            error = Counter(run.error for run in own).most_common(1)[0][0]
+            instead = ((works, len(sessions)),)
+            yield Trouble(SHELL, name, clean(error), len(own), len(own), sessions, instead)
 
 
 # The same command in two manners.
