@@ -27,10 +27,10 @@ from tacit.learn.findings import (
     ChecksFinding,
     ProcedureFinding,
     TroubleFinding,
-    abstracted,
     count_findings,
 )
 from tacit.learn.ledger import Ledger
+from tacit.learn.rates import abstracted
 from tacit.skills.fact import parse_fact
 from tacit.skills.skill_lint import lint
 from tacit.testing.sample_sessions import called, made, ran

@@ -66,7 +66,6 @@ def draft(finding: Finding, today: date | None = None) -> Draft:
     where = _project(finding.project)
     if isinstance(finding, Spoken):
         return _fact_draft(finding, where, today)
-    where = _THE_HOME if where == HOME else where
     match finding:
         case ChecksFinding():
             return _skill_draft(finding, where, today, *_checks(finding, where))
@@ -99,14 +98,12 @@ def _fact_draft(finding: Spoken, where: str, today: date) -> Draft:
 
 # Skills, with rates.
 
-_THE_HOME = f"the {HOME} folder"
-
 
 def _skill_draft(
     finding: Finding, where: str, today: date, name: str, about: str, body: list[str]
 ) -> Draft:
     sessions = counted(len(finding.sessions), "session")
-    name = suggest_name(name.replace(_THE_HOME, HOME))
+    name = suggest_name(name)
     lines = [
         "---",
         f"name: {name}",

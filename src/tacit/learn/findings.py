@@ -43,7 +43,15 @@ from tacit.learn.habits import (
     pushed,
 )
 from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
-from tacit.learn.rates import FEWEST, OWN_TASK, Rate, count_rates, of_late, usual_form
+from tacit.learn.rates import (
+    FEWEST,
+    OWN_TASK,
+    Rate,
+    abstracted,
+    count_rates,
+    of_late,
+    usual_form,
+)
 from tacit.learn.runs import CALLED_WRONGLY, CountedRun, Done
 from tacit.learn.troubles import SANDBOX, SHELL, Hook, Trouble, hook_of, troubles
 from tacit.traces.command_purposes import work_class
@@ -572,29 +580,3 @@ def _common_form(key: str, forms: list[str]) -> str:
         return common
     alike = len({len(form.split()) for form in forms}) == 1
     return abstracted(forms) if alike else usual_form(key, forms)
-
-
-_RAW = re.compile(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")
-
-
-def abstracted(commands: list[str]) -> str:
-    """One command for several with the same purpose: words in which they differ become `<…>`."""
-    if len(set(commands)) == 1:
-        return commands[0]
-    split = [_RAW.findall(command) for command in commands]
-    if any(len(words) != len(split[0]) for words in split) or "\n" in "".join(commands):
-        return commands[-1]
-    return " ".join(_common(words) for words in zip(*split, strict=True))
-
-
-def _common(words: tuple[str, ...]) -> str:
-    """The word that stands in the same place everywhere, or what stands for it."""
-    if len(set(words)) == 1:
-        return words[0]
-    names = {word.partition("=")[0] for word in words}
-    name = names.pop()
-    if not names and re.fullmatch(r"-{0,2}[A-Za-z_][\w-]*", name) and all("=" in w for w in words):
-        return f"{name}=<value>"
-    quotes = {word[0] for word in words}
-    quote = quotes.pop() if len(quotes) == 1 and quotes <= {'"', "'"} else ""
-    return f"{quote}<value>{quote}"

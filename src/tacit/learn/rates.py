@@ -231,3 +231,29 @@ def _reach(form: list[str]) -> int:
 
 
 _LONG_RUNNERS = {"corepack", "fnm", "docker", "docker-compose", "podman", "kubectl", "ssh", "nix"}
+
+
+_RAW = re.compile(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")
+
+
+def abstracted(commands: list[str]) -> str:
+    """One command for several with the same purpose: words in which they differ become `<…>`."""
+    if len(set(commands)) == 1:
+        return commands[0]
+    split = [_RAW.findall(command) for command in commands]
+    if any(len(words) != len(split[0]) for words in split) or "\n" in "".join(commands):
+        return commands[-1]
+    return " ".join(_common_word(words) for words in zip(*split, strict=True))
+
+
+def _common_word(words: tuple[str, ...]) -> str:
+    """The word that stands in the same place everywhere, or what stands for it."""
+    if len(set(words)) == 1:
+        return words[0]
+    names = {word.partition("=")[0] for word in words}
+    name = names.pop()
+    if not names and re.fullmatch(r"-{0,2}[A-Za-z_][\w-]*", name) and all("=" in w for w in words):
+        return f"{name}=<value>"
+    quotes = {word[0] for word in words}
+    quote = quotes.pop() if len(quotes) == 1 and quotes <= {'"', "'"} else ""
+    return f"{quote}<value>{quote}"
