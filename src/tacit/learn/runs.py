@@ -213,8 +213,7 @@ def logs_read(trace: Trace) -> tuple[str, ...]:
     return tuple(clean(name) for name in found)
 
 
-_SOON = 3
-"""Calls within which what was asked for is tried by another program."""
+_SOON = 3  # calls within which what was asked for is tried by another program
 
 
 def _stand_ins(trace: Trace) -> dict[int, tuple[str]]:
@@ -247,23 +246,39 @@ def _given(call: ToolCall, wanted: Callable[[str], bool]) -> dict[str, str]:
     }
 
 
-_STALE = re.compile(r"not found in module|not provide an export|cannot find module.*dist/", re.I)
+_LACKS = re.compile(
+    r"not found in module|not provide an export|cannot find (?:module|package)|no module named"
+    r"|err_module_not_found|node_modules missing|did not initialize|terraform init|ECONNREFUSED"
+    r"|connection refused|relation \S+ does not exist|no such table|command not found|: not found$"
+    r"|no such file or directory.*(?:/dist/|/build/|node_modules)|could not find gem|unchecked dep",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""How it shows that something has to be built, installed, generated or started first."""
+_BRINGS = re.compile(
+    r"(?!(?:git|gh|ssh|brew|dnf|apt\S*|yum|pacman|apk) ).*\b(?:build|install|ci|sync|generate|gen"
+    r"|codegen|init|up|migrate|deps\.get|restore|bootstrap|setup|start)\b"
+)
+_ELSEWHERE = ("", "git", "gh", "curl", "ssh")  # they need nothing of what a project builds
 
 
 def _mended_by_build(runs: Iterable[Run]) -> dict[int, tuple[str]]:
-    """Runs, by identity, that failed on what an older build had left and worked once it was built
-    again, with the two commands one after the other."""
+    """Runs, by identity, that failed for what was not built, installed or started yet and worked
+    once it was, with the two commands one after the other."""
     found: dict[int, tuple[str]] = {}
     stale: dict[str, Run] = {}
     build: Run | None = None
     for run in runs:
-        if run.outcome.state == "failed" and _STALE.search(f"{run.call.error}\n{run.call.result}"):
-            stale[run.purpose], build = run, None
-        elif run.outcome.state == "worked" and run.work == "build" and stale:
+        worked, words = run.outcome.state == "worked", run.form.split()
+        said = f"{run.call.error}\n{run.call.result[:_MOST_LETTERS]}"
+        if run.outcome.state == "failed" and run.purpose.split(" ")[0] not in _ELSEWHERE:
+            stale |= {run.purpose: run} if _LACKS.search(said) else {}
+            build = build if run.purpose not in stale else None
+        elif worked and stale and run.purpose not in stale and _BRINGS.match(" ".join(words[:3])):
             build = run
-        elif run.outcome.state == "worked" and build and run.purpose in stale:
+        elif worked and build and run.purpose in stale:
             failed = stale.pop(run.purpose)
-            words = run.form.split()
+            if failed.form.split()[0] != words[0]:
+                continue  # it was called otherwise
             own = " ".join(
                 words[: next((n for n in range(1, 4) if purpose_of(words[:n]) == run.purpose), 1)]
             )
@@ -489,7 +504,7 @@ CALLED_WRONGLY = re.compile(
     r"|unable to (?:locate|find a (?:destination|device))|requires Xcode|could not open input file"
     r"|cannot connect to the docker daemon|scripts is disabled on this system"
     r"|cannot be loaded because"
-    r"|externally-managed|no virtual environment|please run .{0,4}terraform init"
+    r"|externally-managed|no virtual environment|please run\W{1,4}terraform init"
     r"|connection to the server .* refused",
     re.IGNORECASE,
 )
