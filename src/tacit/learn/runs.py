@@ -158,9 +158,6 @@ def counted_runs(trace: Trace, runs: Iterable[Run]) -> tuple[CountedRun, ...]:
     return tuple(map(counted, runs))
 
 
-_MOST_CHANGED = 12
-
-
 def _changed_before(trace: Trace, runs: Iterable[Run]) -> dict[int, tuple[str, ...]]:
     """For runs, by identity: the files of the project that were changed since the same was done."""
     by_call: dict[int, list[Run]] = {}
@@ -184,7 +181,8 @@ def programs_run(trace: Trace) -> frozenset[str]:
     """The programs that a session ran and that were there, those too that only look around."""
     shell = (call for call in trace.each_call() if call.kind == "shell")
     well = (call for call in shell if call.finished and not call.failed)
-    there = (call for call in well if not absent_program(uncoloured(call.result)))
+    plain = (call for call in well if not re.search(r"\bPATH=", command_of(call)))
+    there = (call for call in plain if not absent_program(uncoloured(call.result)))
     parts = (part.words for call in there for part in joined_commands(command_of(call)))
     names = (name for words in parts for name in (words[0], program_of(words)) if name in words)
     return frozenset(name for name in names if re.fullmatch(r"[\w.+-]{1,30}", name))
@@ -213,6 +211,7 @@ def logs_read(trace: Trace) -> tuple[str, ...]:
     return tuple(clean(name) for name in found)
 
 
+_MOST_CHANGED = 12
 _SOON = 3  # calls within which what was asked for is tried by another program
 
 
@@ -258,7 +257,7 @@ _BRINGS = re.compile(
     r"(?!(?:git|gh|ssh|brew|dnf|apt\S*|yum|pacman|apk) ).*\b(?:build|install|ci|sync|generate|gen"
     r"|codegen|init|up|migrate|deps\.get|restore|bootstrap|setup|start)\b"
 )
-_ELSEWHERE = ("", "git", "gh", "curl", "ssh")  # they need nothing of what a project builds
+_ELSEWHERE = ("", "git", "gh", "curl", "ssh")
 
 
 def _mended_by_build(runs: Iterable[Run]) -> dict[int, tuple[str]]:
