@@ -27,10 +27,10 @@ from tacit.learn.findings import (
     ChecksFinding,
     ProcedureFinding,
     TroubleFinding,
-    abstracted,
     count_findings,
 )
 from tacit.learn.ledger import Ledger
+from tacit.learn.rates import abstracted
 from tacit.skills.fact import parse_fact
 from tacit.skills.skill_lint import lint
 from tacit.testing.sample_sessions import called, made, ran
@@ -1183,15 +1183,24 @@ def test_what_the_sandbox_holds_back_is_one_line() -> None:
     assert not told_troubles(count_findings(sessions(["Go.", *held])))
 
 
-def test_a_build_in_between_mends() -> None:
-    """What ran on an older build works with nothing else changed but that."""
-    stale = "SyntaxError: Export named 'a' not found in module '/p/app/dist/index.js'."
-    again = ran("bun src/cli.ts show", "shown")
-    bad = ran("bun src/cli.ts show", stale, failed=True)
-    turn = ["Go.", bad, ran("bun run build", "done"), again]
-    (trouble,) = told_troubles(count_findings(sessions(turn)))
-    assert trouble.instead == (("bun run build && bun src/cli.ts …", 2),)
-    assert told_troubles(count_findings(sessions(["Go.", bad, again]))) == []
+@pytest.mark.parametrize(
+    ("fails", "error", "brings", "told"),
+    [
+        ("bun src/cli.ts show", "SyntaxError: Export named 'a' not found in module '/p/app/d.js'.",
+         "bun run build", "bun run build && bun src/cli.ts …"),
+        ("terraform plan", "Inconsistent dependency lock file, please run: terraform init",
+         "terraform init", "terraform init && terraform plan …"),
+        ("npm run lint", "sh: 1: eslint: not found", "npm ci", "npm ci && npm run lint …"),
+        ("mix test", "Unchecked dependencies for test: could not find x", "mix deps.get",
+         "mix deps.get && mix test …"),
+    ],
+)  # fmt: skip
+def test_what_has_to_come_first_mends(fails: str, error: str, brings: str, told: str) -> None:
+    """What was not built or installed yet, with nothing else changed but that."""
+    bad, again = ran(fails, error, failed=True), ran(fails, "done")
+    (trouble,) = told_troubles(count_findings(sessions(["Go.", bad, ran(brings, "done"), again])))
+    assert trouble.instead == ((told, 2),)
+    assert not any(t.works for t in told_troubles(count_findings(sessions(["Go.", bad, again]))))
 
 
 def test_checks_of_a_package_are_told_with_it_and_what_is_loaded_before() -> None:

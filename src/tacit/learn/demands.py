@@ -15,8 +15,9 @@ import msgspec
 
 from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
-from tacit.learn.rates import FEWEST, CountedRun
+from tacit.learn.rates import FEWEST
 from tacit.learn.refrains import Quote, common_words, refrains, sessions_of
+from tacit.learn.runs import CountedRun
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
 from tacit.traces.standing_orders import language_of_work

@@ -15,7 +15,8 @@ from typing import Literal
 import msgspec
 
 from tacit.base.patterns import late_pattern
-from tacit.traces.command_purposes import joined_commands, program_of, purpose_of
+from tacit.traces.command_line import joined_commands
+from tacit.traces.command_purposes import program_of, purpose_of
 from tacit.traces.standing_orders import (
     DESCRIBES_ABROAD,
     followed_page,
