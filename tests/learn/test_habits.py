@@ -525,3 +525,18 @@ def test_what_the_shell_does_not_take() -> None:
         "failed with `(eval):1: no matches found: a-*/`. What it takes: the same in quotes" in text
     )
     assert count_findings(traces[:2]) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ssh box 'git add a.py && git commit -m x'",
+        "pwsh -Command \"git add a.py; git commit -m 'x'\"",
+        "docker exec app sh -c 'cd /srv && git commit -am x'",
+        "bash -lc \"git 'add' a.py\"",
+        "git -C /srv add a.py",
+    ],
+)
+def test_commits_by_way_of_another_program_are_read_without_a_fault(command: str) -> None:
+    """What stands within another's quotes is one word there."""
+    assert habits.changes_of(made(["Commit it.", ran(command, "[main 1] x")])).session

@@ -261,10 +261,10 @@ def _git_parts(call: ToolCall) -> Iterator[tuple[str, list[str]]]:
     if call.kind != "shell" or call_outcome(call).state != "worked":
         return
     for part in joined_commands(command_of(call)):
-        name = purpose_of(part.words)
-        if name in ("git add", "git commit"):
-            words = list(part.words)
-            yield name, words[words.index(name.split()[1]) + 1 :]
+        name, words = purpose_of(part.words), list(part.words)
+        verb = name.removeprefix("git ")
+        if name in ("git add", "git commit") and verb in words:  # not within another's quotes
+            yield name, words[words.index(verb) + 1 :]
 
 
 def _pending(printed: str) -> set[str]:
