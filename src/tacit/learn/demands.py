@@ -336,8 +336,8 @@ def _outside(project: str, traces: list[CountedSession]) -> Iterator[RequestFind
     by_name: dict[str, list[tuple[Quote, str]]] = {}
     for trace in traces:
         for said in trace.said:
-            quote = Quote(clean(said.text), trace.id, said.turn)
             for name in said.outside:
+                quote = Quote(clean(said.text), trace.id, said.turn)
                 last = name.rstrip("/").rpartition("/")[2].casefold()
                 by_name.setdefault(last, []).append((quote, name))
     speaking = sum(1 for trace in traces if trace.spoken)

@@ -6,7 +6,7 @@ come, however often they say it, in whatever language. What else is wished for i
 
 import re
 
-from tacit.base.patterns import late_pattern
+from tacit.base.patterns import Alternatives, late_pattern
 from tacit.traces.typed_words import WIDE, content_words, subject_words
 
 _MEMORY = r"(?:mem+o?r+o?[yrti]?(?:es|y)?|memory\.md)"
@@ -92,15 +92,15 @@ _ABROAD = (
     r"|\bunutma(?:yın)?(?:\s*[:,]|\W*$)|\b(?:bunu\s+)?(?:hafızana|hafızaya|belleğine)\s+(?:kaydet|ekle|al)\b"
     r"|\bzapamiętaj\b(?:\s*[,:]|\s+że\b)|याद\s+रख(?:ना|ो|ें|िए|िएगा)[,:]?(?:\s*कि)?"
 )
-_REMEMBER = late_pattern(rf"{_ENGLISH}|{_ABROAD}", re.IGNORECASE)
-_HINT = late_pattern(
+_REMEMBER = Alternatives(rf"{_ENGLISH}|{_ABROAD}", re.IGNORECASE)
+_HINT = Alternatives(
     r"mem|note|future|next\s+time|md\b|rules|skill|slash|\bas\s|order|prefer|guide|instruct|conven|merk"
     r"|onthoud|retiens|souviens|rappelle|recuerda|guard|anota|agrega|lembr|salv|ricord|tieni|annota|unutma|grav"
     r"|enregistre|garde|ajoute|speicher|schreib",
     re.IGNORECASE,
 )
 # What sounds like it, and is a question, praise, or about what somebody else remembers.
-_UNSAID = late_pattern(
+_UNSAID = Alternatives(
     r"\b(?:do|did|don['’]?t|didn['’]?t|can['’]?t|if|as|i)\s+(?:you\s+|i\s+|not\s+)?remember\b"
     r"|\bi\s+(?:really\s+)?liked?\s+how\b|不用记|不必记|別に覚え|기억\s*안",
     re.IGNORECASE,
@@ -160,7 +160,7 @@ _ASK_ME = (
     rf"|(?:ask\s+for|get|wait\s+for|await|need)\s+my\s+(?:\w+\s+)?{_CONSENT}"
 )
 # How agent and user work together: who is asked when, in which language, in what form.
-_TOGETHER = late_pattern(
+_TOGETHER = Alternatives(
     rf"""\b(?:{_ASK_ME})[^.?!]*\bbefore\s+(?!(?:it|this|that|the)\b)(?:you\s+)?\w+\s*
       (?!(?:\s(?:it|this|that|the)\b))
     | \bbefore\s+(?:you\s+)?(?:any|each|every|\w+ing|commit|push|edit|change
@@ -267,7 +267,7 @@ _TOGETHER_WIDE = late_pattern(
 )
 
 
-_IN_LANGUAGE = late_pattern(
+_IN_LANGUAGE = Alternatives(
     rf"\bin\s+({_TONGUE})\b|\bна\s+(\w+)ском\b|\bпо-(\w+)ски\b|\b(?:auf|en|em|in)\s+(deutsch|englisch|français"
     r"|anglais|español|inglés|castellano|português|inglês|italiano|inglese)\b|\b(türkçe)\b|(हिंदी|हिन्दी)"
     r"|(中文|英文|英[语語]|日[语語文])|(日本語|英語)|(한국어|영어)로",
