@@ -212,15 +212,16 @@ def says_well(work: WorkClass | None, line: str) -> bool:
     return any(work == own and sign.search(line) for own, sign in _WORKED)
 
 
-_ABSENT = Alternatives(
+_ABSENT = late_pattern(
     r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)", re.I | re.M
 )
 
 
 def absent_program(said: str) -> str:
     """The program that a shell did not find."""
-    found = _ABSENT.search(said)
-    return found[1] if found else ""
+    lines = said.split("\n") if "not found" in said.lower() else ()
+    told = (_ABSENT.search(line) for line in lines if "not found" in line.lower())
+    return next((found[1] or found[2] for found in told if found), "")
 
 
 def stopped_early(call: ToolCall) -> Outcome | None:

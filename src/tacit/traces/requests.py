@@ -172,6 +172,7 @@ _OUTSIDE = late_pattern(
 
 
 _PAGE = r"@?((?!\S*(?:plan|task|todo))(?:[\w.-]+/[\w./-]*|[\w-]+\.(?:mdx?|rst|txt)))"
+_NAMES_PAGE = late_pattern(r"/|\.(?:md|rst|txt)", re.ASCII | re.IGNORECASE)
 # A page or folder of the project that work is to follow.
 _GUIDES = late_pattern(
     r"\b(?:follow(?:ing)?|according\s+to|based\s+on|as\s+(?:defined|described)\s+in|gemäß|selon|según"
@@ -185,9 +186,9 @@ _GUIDES = late_pattern(
 def _outside(sentence: str) -> Iterator[str]:
     """The repositories and folders beside the project that a sentence names, and what of the
     project it says is to be followed: the folder, where it lies in one."""
-    for named in _OUTSIDE.findall(sentence):
+    for named in _OUTSIDE.findall(sentence) if "/" in sentence else ():
         yield next(filter(None, named)).removesuffix(".git")
-    for named in _GUIDES.findall(sentence):
+    for named in _GUIDES.findall(sentence) if _NAMES_PAGE.search(sentence) else ():
         path = next(filter(None, named))
         yield path.partition("/")[0] + "/" if "/" in path else path
 
