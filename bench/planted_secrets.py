@@ -4,7 +4,8 @@ Templates of what people paste and programs print, by kind, and look-alikes: eac
 time by a seeded generator, so no file holds anything that looks like a live key. One half of the
 templates, by a hash of each, is for tuning; the other is held out: nobody looks at its misses. A
 second set was all used for tuning, a third, `fresh`, was written when the rules were done, a
-fourth, `later`, by another hand after that, and another, `tenth`, by a hand that knew no rules.
+fourth, `later`, by another hand after that, and others, `tenth` and `eleventh`, by hands that knew
+no rules.
 
     python bench/planted_secrets.py              the table
     python bench/planted_secrets.py --misses     what was missed or touched in the tuning half
@@ -27,7 +28,7 @@ from tacit.base import secrets
 TEMPLATES = Path(__file__).with_name("planted_secrets.txt")
 PAGE = Path(__file__).parents[1] / "docs" / "security.md"
 EACH = 5
-"""So often each template is filled."""
+"""So often each template with blanks is filled."""
 
 _LETTERS, _DIGITS = string.ascii_letters, string.digits
 _SETS = {
@@ -103,7 +104,7 @@ def planted() -> Iterator[Planted]:
             kind, _, given = line[3:].partition(" | ")
         elif line and not line.startswith("# "):
             half = given or ("held out" if zlib.crc32(line.encode()) % 2 else "tuning")
-            for number in range(EACH):
+            for number in range(EACH if _FILL.search(line) else 1):
                 yield _filled(kind, half, line, random.Random(f"{line}{number}"))
 
 

@@ -67,6 +67,13 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"in the order of --randomly-seed={seed}")
 
 
+def pytest_sessionfinish() -> None:
+    """What tests of killed processes left in the folder for temporary files goes at once."""
+    from tacit.base.atomic_files import drop_abandoned
+
+    drop_abandoned(time.time() + 3600)
+
+
 @pytest.fixture(autouse=True)
 def home(
     process: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

@@ -99,3 +99,44 @@ def test_a_disk_is_not_filled_with_empty_files(box: Box, monkeypatch: pytest.Mon
     done = box.run(make, limits=CommandLimits(disk=100))
     assert "half of the files" in done.excess
     assert done.failed
+
+
+@needs_bubblewrap
+def test_a_disk_is_not_filled_without_a_byte_being_written(box: Box) -> None:
+    """Room is not taken but by writing, which is counted; a program that wants it all the same
+    writes, as the library does for it."""
+    code = (
+        "import ctypes, errno, os; f = os.open('f', os.O_RDWR | os.O_CREAT);"
+        "c = ctypes.CDLL(None, use_errno=True); took = c.fallocate(f, 0, 0, 10**6);"
+        "print(took, errno.errorcode[ctypes.get_errno()], os.fstat(f).st_blocks);"
+        "print(c.syscall(425, 1, 0), errno.errorcode[ctypes.get_errno()]);"
+        "os.posix_fallocate(f, 0, 9999); print(os.fstat(f).st_size)"
+    )
+    done = box.run(f'{_PYTHON} -c "{code}"', limits=CommandLimits(disk=30))
+    assert done.output == "-1 ENOTSUP 0\n-1 ENOSYS\n9999\n"
+
+
+def test_the_machine_keeps_some_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever takes it: more than the limit and an eighth, or nearly all, is too much."""
+    megabyte = 2**20
+
+    def least(memory: int, left: int) -> float:
+        state = (16_000 * megabyte, left * megabyte)
+        monkeypatch.setattr(command_limits, "_machine_memory", lambda: state)
+        return command_limits._least_memory(CommandLimits(memory=memory)) / megabyte
+
+    assert least(400, 15_000) == 15_000 - 400 - 2_000
+    assert least(12_000, 8_000) == 1_000  # of a machine that others use as well
+    assert least(12_000, 1_500) == 500  # and of one that was short of it before
+    assert least(0, 15_000) == 0
+
+
+@needs_bubblewrap
+def test_what_the_kernel_keeps_for_a_command_counts(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory of no process, such as what waits in sockets: the machine's own figure tells."""
+    left = iter([9_000, 9_000, *[100] * 1000])
+    monkeypatch.setattr(command_limits, "_machine_memory", lambda: (10_000, next(left)))
+    done = box.run("sleep 60", limits=CommandLimits(memory=1))
+    assert "runs short" in done.excess

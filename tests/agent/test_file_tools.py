@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tacit.agent import file_search, file_tools
 from tacit.agent.sandbox import find_sandbox
 from tacit.agent.session_tools import TOOLS
 from tacit.agent.tool import MOST_TEXT, Context, Failed, Question, Result, ToolOptions
@@ -257,3 +258,51 @@ def test_what_others_obey_is_written_only_by_a_yes_to_that_file(
     )
     use(context, "edit_file", path=name, old="one", new="two")
     assert (project / name).read_text() == "two"
+
+
+def test_a_folder_exchanged_for_a_link_meanwhile_leads_nowhere(
+    context: Context, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between look and deed a command swaps in a link: nothing outside is written or read."""
+    outside = home / "outside"
+    outside.mkdir()
+    (outside / "old.txt").write_text("private")
+
+    def swap(path: str, context: Context) -> str:
+        real = judge(path, context)
+        (project / "sub").rename(project / f"away{len(list(project.iterdir()))}")
+        (project / "sub").symlink_to(outside)
+        return real
+
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("write_file", {"path": "sub/new.txt", "content": "x"}),
+        ("write_file", {"path": "sub/below/new.txt", "content": "x"}),
+        ("edit_file", {"path": "sub/old.txt", "old": "mine", "new": "x"}),
+        ("read_file", {"path": "sub/old.txt"}),
+    ]
+    for name, arguments in calls:
+        (project / "sub").unlink(missing_ok=True)
+        (project / "sub").mkdir()
+        (project / "sub" / "old.txt").write_text("mine")
+        judging = "readable" if name == "read_file" else "writable"
+        judge = getattr(file_tools, judging)
+        with monkeypatch.context() as patched:
+            patched.setattr(file_tools, judging, swap)
+            assert "cannot" in refused(context, name, **arguments), name
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"old.txt": "private"}
+    assert (
+        list(file_search.search([("f", str(project / "sub/old.txt"))], "p", ignore_case=True)) == []
+    )
+
+
+def test_tacit_s_own_folders_in_the_project_are_out_of_reach(
+    context: Context, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody who works in their home has them there: events, sessions and settings are ours."""
+    monkeypatch.setenv("TACIT_HOME", str(project / "own"))
+    (project / "own" / "data" / "sessions").mkdir(parents=True)
+    (project / "own" / "data" / "sessions" / "1.jsonl").write_text("{}")
+    for path in ("own/data/events/1.event", "own/data/sessions/1.jsonl", "own/config/config.toml"):
+        assert "own" in refused(context, "write_file", path=path, content="x")
+    assert "Tacit's own" in refused(context, "read_file", path="own/data/sessions/1.jsonl")
+    assert use(context, "search_files", pattern=".").text == "(nothing found)"

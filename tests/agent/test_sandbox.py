@@ -314,3 +314,23 @@ def test_a_read_only_project(box: Box) -> None:
     assert done.output.startswith("text")
     assert not (box.project / "g").exists()
     assert (staged / "h").read_text() == "y\n"
+
+
+def test_tacit_s_own_folders_in_the_project_are_not_replaced(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when somebody works in their home: no session, event or setting there is a command's."""
+    own = box.project / "mine" / "tacit"
+    monkeypatch.setenv("TACIT_HOME", str(own))
+    (own / "data" / "events").mkdir(parents=True)
+    (own / "data" / "trusted").write_text("")
+    done = box.run(
+        "mv mine gone; mv mine/tacit gone; mv mine/tacit/data gone; mkdir -p mine/tacit/config;"
+        " echo 'sandbox = \"none\"' > mine/tacit/config/config.toml; rm -rf mine;"
+        " mkdir -p mine/tacit/data/events; echo forged > mine/tacit/data/events/1.event;"
+        " mkdir -p mine/tacit/config; echo x > mine/tacit/config/config.toml"
+    )
+    assert done.removed == ("mine/tacit/config",)
+    assert {path.name for path in (own / "data").iterdir()} == {"events", "trusted"}
+    assert not list((own / "data" / "events").iterdir())
+    assert not (own / "config").exists()

@@ -5,13 +5,21 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from tacit.base.atomic_files import TEMPORARY_NAME, kept_token, locked, write_atomic
+from tacit.base.atomic_files import (
+    TEMPORARY_NAME,
+    TemporaryFolder,
+    drop_abandoned,
+    kept_token,
+    locked,
+    write_atomic,
+)
 from tacit.base.errors import Busy, Unwritable
 from waiting import LONG
 
@@ -247,3 +255,45 @@ def test_a_token_is_made_once_for_this_user_alone(tmp_path: Path) -> None:
     assert len(made) > 30
     assert kept_token(str(file)) == made
     assert file.stat().st_mode & 0o077 == 0
+
+
+def test_a_temporary_folder_goes_with_whoever_made_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed, left, forgotten, or filled by a command that took away the right to remove it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with TemporaryFolder("kind") as folder:
+        assert os.stat(folder).st_mode & 0o777 == 0o700
+        assert os.path.basename(folder).startswith("tacit-kind-")
+        os.makedirs(f"{folder}/a/b")
+        os.symlink(str(tmp_path.parent), f"{folder}/a/b/link")
+        for path in (f"{folder}/a/b", f"{folder}/a", folder):
+            os.chmod(path, 0o500)
+    forgotten = TemporaryFolder()
+    del forgotten
+    closed = TemporaryFolder()
+    closed.close()
+    closed.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_goes_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not what somebody holds, what is new, what is a link, nor what is called otherwise."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    names = ["tacit-abcd1234.tmp", "tacit-trial-abcd1234.tmp", "tacit-examples", "tacit-0-4a6fa7b2"]
+    for name in names:
+        (tmp_path / name / "below").mkdir(parents=True)
+    (tmp_path / "tacit-linked_1.tmp").symlink_to(tmp_path / "tacit-examples")
+    now = time.time()
+    with TemporaryFolder() as held:
+        drop_abandoned(now)
+        assert {path.name for path in tmp_path.iterdir()} > set(names)
+        drop_abandoned(now + 3600)
+        assert {path.name for path in tmp_path.iterdir()} == {
+            *names[2:],
+            "tacit-linked_1.tmp",
+            os.path.basename(held),
+        }
+        assert (tmp_path / "tacit-examples" / "below").is_dir()

@@ -159,7 +159,7 @@ def test_folders_of_our_own_are_made_in_one_way() -> None:
     assert using == {
         "base/paths.py",
         "hook.py",  # it imports nothing, and makes the data folder itself
-        "agent/file_tools.py",  # the project
+         # the project
         "changes/containment.py", "work/host_links.py",  # folders of skills
         "learn/curate/curation_scope.py", "learn/improve/verification.py",  # copies elsewhere
         "learn/trial/verifier.py",  # and these

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.base import passwords, placeholders, secret_formats, secrets
+from tacit.base import passwords, placeholders, secret_formats, secrets, told_secrets
 from waiting import calls
 
 _SETS = {
@@ -333,6 +333,10 @@ def test_every_format_has_a_sample() -> None:
         "my public key: kT9sLw2er0mB5uCqXyZp7HnVd3JfEqQ2",
         "вот ключевой файл AuthTokenFilter2.java",
         "API key names: NEXT_PUBLIC_ACME_API_KEY_V2_2024", "Kennwort neu: siehe Vault-Eintrag",
+        "the pin is 2048 bits wide", "mnemonic: four words make one phrase easy",
+        "pin it to 20240101 please", "the password reset landed in Sprint_24",
+        "reset the password on Windows11 machines", "log in as bob and open Tab12",
+        "see PR#42 for the password change", "password reset link expires in 24h!",
     ],
 )  # fmt: skip
 def test_placeholders_are_left(text: str) -> None:
@@ -436,6 +440,20 @@ def test_placeholders_are_left(text: str) -> None:
         ("assigned-secret", "мой ключ API: {A40}"),
         ("assigned-secret", "APIトークンは {A40} です"),
         ("assigned-secret", "ecco la chiave API {A40}"),
+        ("password", "логин admin, пароль Tundra_17"),
+        ("password", "heslo k databázi je Tundra!8"),
+        ("password", "ich hab das pw auf Tundra77x geändert"),
+        ("password", "log in as bob, with Tundra_99 as the password"),
+        ("password", "just type Tundra$2023 when it asks for the password"),
+        ("password", "pin for the sim is 9082 btw"),
+        ("password", "the otp i just got is 493027"),
+        ("password", "暗証番号は5821です"),
+        ("password", "2fa backup code: 8k3d-92mf-1lqz"),
+        ("password", "The passphrase is walnut harbor pebble lantern."),
+        ("assigned-secret", "the api key you need is {x10}7f3k9d"),
+        ("password", "melde dich mit admin und Tundra_7 an"),
+        ("assigned-secret", "JWT_SECRET=walnut-harbor-33"),
+        ("password", "kind: Secret\ndata:\n  password: V2FsbnV0SGFyYm9y=="),
     ],
 )
 def test_values_next_to_telling_names(rule: str, template: str) -> None:
@@ -617,7 +635,7 @@ def test_the_signs_of_the_whole_are_enough_for_a_part() -> None:
 def test_every_quantifier_has_a_bound() -> None:
     """No pattern of the table can run on: `*`, `+` and `{n,}` are not used."""
     patterns = [row.expression for row in secret_formats.FORMATS]
-    tables = {**vars(secret_formats), **vars(passwords)}
+    tables = {**vars(secret_formats), **vars(passwords), **vars(told_secrets)}
     for name in vars(placeholders):  # those see one value, which has a bound itself
         tables.pop(name, None)
     patterns += [value.pattern for value in tables.values() if isinstance(value, re.Pattern)]
@@ -646,6 +664,7 @@ def _most(node: object) -> list[object]:
         "MNO discord.", "AKIAABCDEFGH", "curl -u a:", "\n", "[redacted: ", "pat", "s.vault",
         "mysql -p", "mysql ", "sshpass -p ", "with password ", "mariadb -pVw9!x ",
         "password for a ", "cookie: a=b1;", "echo a:b ", "admin/", "auth(\"a\",", "密码", "a:5432:",
+        "password a b ", "pin is ", "code: a1b2-", "api key a ", "phrase is abc ", "log in a:b1!",
     ],
 )  # fmt: skip
 def test_work_grows_with_the_length(unit: str) -> None:

@@ -4,11 +4,12 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from tacit.base.errors import NotFound, Refused, Unwritable
 from tacit.changes import change_checks
-from tacit.changes.change import Archive, Create, Delete, Edit, Pin, Rewrite
+from tacit.changes.change import BACKGROUND, Archive, Create, Delete, Edit, Pin, Rewrite, acting_as
 from tacit.changes.gate import Gate
 
 Rule = Callable[[Any], str]
@@ -159,6 +160,22 @@ def test_consent_does_not_lift_the_scan(make_kit: Callable[..., Any], rule: Rule
     path.write_text(path.read_text() + "BLOCK\n")
     (proposal,) = kit.gate.inbox.waiting()
     assert rule(kit.gate.accept(proposal)) == "word-block"
+
+
+def test_nobody_but_the_user_answers_and_only_what_waits(kit: Any, rule: Rule) -> None:
+    """A machine's yes is none, nor is one to another change under the id of one that waits."""
+    kit.create("notes")
+    kit.propose("notes", Edit("step by step", "at once"), actor="improver")
+    (proposal,) = kit.gate.inbox.waiting()
+    other = msgspec.structs.replace(proposal.change, operations=(Edit("step by step", "never"),))
+    forged = msgspec.structs.replace(proposal, change=other)
+    assert rule(kit.gate.accept(forged)) == "exchanged"
+    for actor in sorted(BACKGROUND):
+        with acting_as(actor):
+            assert rule(kit.gate.accept(proposal)) == "answers"
+    assert kit.gate.inbox.get(proposal.id).state == "waiting"
+    with acting_as("improver"):
+        assert kit.gate.accept(proposal, setting="improve.own").applied
 
 
 def test_answered_once(kit: Any, rule: Rule) -> None:

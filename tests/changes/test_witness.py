@@ -117,6 +117,12 @@ def test_who_said_it_decides() -> None:
     assert verdict(made(["Export.", printed, done]), command) == "pass"
 
 
+def test_a_block_that_is_too_long_to_end_is_not_said_by_the_user() -> None:
+    """A file of half a million characters in a prompt: none of it counts as typed."""
+    own, blocks = deeds.split_prompt("look at <file>\n" + "x y\n" * 130_000 + ORDER + "</file>")
+    assert (own, ORDER in blocks[-1]) == ("", True)
+
+
 def test_a_session_that_was_handed_in_vouches_for_nothing() -> None:
     """In a file of somebody else's, "the user said it" is somebody else's word: it waits."""
     trace = made([ORDER, ran("vaultctl rotate --ledger main", "rotated")])

@@ -81,8 +81,8 @@ def _repair(source: str = "auto-skill") -> str:
         edit = Edit("Then say how many there are.", "Then shout how many there are.")
         change = make_change("check-notes", edit, reason="louder", evidence=("codex:1",))
         verdict = gate.propose(change)
-        if verdict.outcome == "proposed":
-            verdict = gate.accept(gate.inbox.get(verdict.change))
+    if verdict.outcome == "proposed":
+        verdict = gate.accept(gate.inbox.get(verdict.change))
     assert verdict.applied, verdict.explain()
     return verdict.change
 

@@ -266,6 +266,59 @@ def test_no_payload_stops_the_reader(data: Path, payload: bytes, words: list[str
     assert hook_events.pending() == []
 
 
+def shared_ground(data: Path) -> Path:
+    """A spool beside the data folder, as a command in another agent's sandbox can make it."""
+    other = Path(hook.spools(str(data))[1])
+    other.mkdir(mode=0o700)
+    return other
+
+
+def test_what_lies_in_a_shared_spool_leads_nowhere(data: Path, tmp_path: Path) -> None:
+    """Links, pipes and folders planted there: nothing is waited for, and no file of others goes."""
+    other = shared_ground(data)
+    for i in range(30):
+        (tmp_path / f"file{i}").write_text("mine")
+    (other / "unusable").symlink_to(tmp_path)
+    os.mkfifo(other / "1.event")
+    os.mkfifo(other / ".2.tmp")
+    (other / "3.event").mkdir()
+    (other / ".4.tmp").mkdir()
+    (other / "5.event").write_text("rubbish")
+    for i, size in enumerate(("\N{SUPERSCRIPT TWO}", "9" * 5000)):
+        (other / f".7{i}.tmp").write_text(f"tacit-event 1\nsize {size}\n\nx")
+    (other / "6.event").symlink_to(tmp_path / "file0")
+    assert hook_events.pending() == []
+    hook_events.sweep(time.time() + 3600)
+    assert len(list(tmp_path.glob("file*"))) == 30
+    assert {path.name for path in tmp_path.iterdir()} == {f"file{i}" for i in range(30)}
+    assert not (other / "5.event").exists()
+
+
+def test_a_shared_spool_names_no_transcript_but_where_an_agent_keeps_it(
+    data: Path, home: Path, tmp_path: Path
+) -> None:
+    """Whoever wrote the event may have written that file: what it calls the user's words is not."""
+    shared_ground(data)
+    forged = tmp_path / "forged.jsonl"
+    kept = home / ".claude" / "projects" / "x" / "kept.jsonl"
+    kept.parent.mkdir(parents=True)
+    for path in (forged, kept):
+        path.write_text("{}")
+        payload = json.dumps({"session_id": path.stem, "transcript_path": str(path)}).encode()
+        head = hook.head(["claude-code", "Stop"], len(payload))
+        for spool in hook.spools(str(data))[:2]:
+            hook.deliver(spool, head + payload)
+    told = {
+        (e.session, Path(e.path).is_relative_to(data), e.transcript) for e in hook_events.pending()
+    }
+    assert told == {
+        ("forged", True, str(forged)),
+        ("forged", False, ""),
+        ("kept", True, str(kept)),
+        ("kept", False, str(kept)),
+    }
+
+
 def test_the_mark_of_a_start_is_taken_away(data: Path) -> None:
     """A worker that has its lock lets the next one be started as soon as it is gone."""
     data.mkdir(parents=True)

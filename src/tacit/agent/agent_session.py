@@ -6,8 +6,7 @@ Showing events is left to the faces in `ui/`.
 """
 
 import os
-import shutil
-import tempfile
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -37,6 +36,7 @@ from tacit.agent.skill_tools import RunSkill, activate, bring_back
 from tacit.agent.tool import Context, Failed, Question, Result, Tool, ToolOptions
 from tacit.agent.tool_approval import Approver, Ask
 from tacit.base import config_file, paths
+from tacit.base.atomic_files import TemporaryFolder, drop_abandoned
 from tacit.base.errors import BadConfig, TacitError
 from tacit.base.event_bus import bus
 from tacit.base.setting_sections import AgentSettings, Settings
@@ -89,7 +89,9 @@ class Session:
         )
         if not resuming and (held.held or held.offered):
             self._keep_drawn(held)
-        self.temporary = tempfile.mkdtemp(prefix="tacit-")
+        drop_abandoned(time.time())
+        self._folder = TemporaryFolder()
+        self.temporary = self._folder.path
         self.context = Context(
             self.project,
             self.temporary,
@@ -147,7 +149,7 @@ class Session:
         self._unsubscribe()
         self._servers.close()
         self.conversation.close()
-        shutil.rmtree(self.temporary, ignore_errors=True)
+        self._folder.close()
 
     async def say(
         self, message: str, *, skills: Sequence[str] = ()

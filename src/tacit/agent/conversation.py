@@ -23,6 +23,7 @@ from tacit.traces.hosts.tacit import (
     read_whole,
 )
 from tacit.traces.trace import Usage
+from tacit.traces.typed_words import PIPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +88,7 @@ class Conversation:
         names = sorted(known)
         self.known.update(names)
         self.counts.asked()
-        self.user_words.append(text)
+        self.user_words.append(PIPED.sub("", text))
         content = f"{note}\n\n{text}" if note else text
         message = ModelRequest(
             parts=[UserPromptPart(content=content)], instructions=self.instructions
@@ -236,7 +237,7 @@ class Conversation:
         if kind == "known":
             self.known.update(line["names"])
         elif kind == "prompt":
-            self.user_words.append(line["text"])
+            self.user_words.append(PIPED.sub("", line["text"]))
         elif kind == "message":
             self.flush_returns()
             message = _load(line["message"])

@@ -5,9 +5,11 @@ a script by its path, with the standard library alone: the question is JSON on s
 answer a line of text for each hit.
 """
 
+import errno
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterator
 
@@ -29,12 +31,31 @@ def search(paths: list[tuple[str, str]], pattern: str, *, ignore_case: bool) -> 
                     return
 
 
+def open_judged(path: str, flags: int = 0) -> int:
+    """An opener for `open`: the plain file at `path`, which was resolved and judged before.
+
+    Raises OSError where the file, or a folder on the way, was exchanged for a link since then: a
+    command may be running in the project.
+    """
+    any_link = 0x20000000 if sys.platform == "darwin" else 0  # O_NOFOLLOW_ANY
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | any_link)
+    try:
+        here = f"/proc/self/fd/{descriptor}"
+        real = os.readlink(here) if os.path.islink(here) else os.path.realpath(path)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or real != path:
+            raise OSError(errno.ELOOP, "it is not the plain file any more that it was", path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def _lines(path: str) -> list[str]:
     try:
-        if not os.path.isfile(path) or os.path.getsize(path) > _MOST_BYTES:
-            return []
-        with open(path, "rb") as file:
-            data = file.read()
+        with open(path, "rb", opener=open_judged) as file:
+            if os.fstat(file.fileno()).st_size > _MOST_BYTES:
+                return []
+            data = file.read(_MOST_BYTES)
     except OSError:
         return []
     return [] if b"\x00" in data[:8192] else data.decode("utf-8", "replace").splitlines()

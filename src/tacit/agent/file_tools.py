@@ -10,18 +10,26 @@ import json
 import os
 import re
 import sys
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 import msgspec
 
 from tacit.agent import file_search
-from tacit.agent.off_limits import is_guarded, is_obeyed_path, is_secret_path, walk_files
+from tacit.agent.off_limits import (
+    is_guarded,
+    is_obeyed_path,
+    is_own_path,
+    is_secret_path,
+    walk_files,
+)
 from tacit.agent.tool import Context, Failed, Result, Tool, numbered, text_of
 from tacit.base import paths
-from tacit.base.atomic_files import write_atomic
+from tacit.base.atomic_files import CREATE_FILE
 from tacit.base.display import unified_diff
 from tacit.base.paths import is_inside
+from tacit.changes.containment import Escape, Folder
 from tacit.skills.fact import MEMORY_FOLDER
 from tacit.skills.file_globs import matches_glob
 from tacit.traces.host_folders import host_folders
@@ -98,7 +106,7 @@ async def refuse_writing(call: WriteFile, context: Context) -> None:
 
 async def write_file(call: WriteFile, context: Context) -> Result:
     path, before = _written(call, context)
-    _save(path, call.content)
+    _save(path, call.content, context)
     verb = "wrote" if before else "created"
     shown = os.path.relpath(path, context.project)
     count = len(call.content.splitlines())
@@ -139,7 +147,7 @@ async def refuse_editing(call: EditFile, context: Context) -> None:
 
 async def edit_file(call: EditFile, context: Context) -> Result:
     path, before, after, found = _edited(call, context)
-    _save(path, after)
+    _save(path, after, context)
     shown = os.path.relpath(path, context.project)
     diff = unified_diff(before, after, shown, shown)
     return Result(f"edited {shown} ({found} places)", diff=diff)
@@ -211,6 +219,8 @@ def readable(path: str, context: Context) -> str:
     if not context.options.show_secrets and is_secret_path(real, paths.user_home()):
         raise Failed(f"{path} may hold secrets and is masked; ask the user for what is needed")
     if not _is_open(real, context):
+        if is_own_path(real, context.project):
+            raise Failed(f"{path} is Tacit's own; ask the user for what is needed")
         raise Failed(f"{path} is outside the project; the user can start in a folder above it")
     if not os.path.exists(real):
         raise Failed(f"there is no {path}")
@@ -219,7 +229,9 @@ def readable(path: str, context: Context) -> str:
 
 def _is_open(real: str, context: Context) -> bool:
     """Whether the real path lies in the project, the session's own folder, or a skill."""
-    if is_inside(real, context.project) or is_inside(real, context.temporary):
+    if is_inside(real, context.temporary):
+        return True
+    if is_inside(real, context.project) and not is_own_path(real, context.project):
         return True
     return any(is_inside(real, entry.real) for entry in context.library.active())
 
@@ -255,28 +267,48 @@ def _resolve(path: str, context: Context) -> str:
 
 
 def _read(path: str) -> bytes:
-    from tacit.skills.skill_file import read_skill_bytes
-
     if os.path.isdir(path):
         raise Failed(f"{path} is a folder; use list_files")
     if not os.path.isfile(path):
         raise Failed(f"{path} is not a plain file")  # reading a pipe would wait for ever
-    if os.path.getsize(path) > _MOST_BYTES:
-        raise Failed(
-            f"the file has {os.path.getsize(path):,} bytes; use run_command with head or grep"
-        )
     try:
-        return read_skill_bytes(path)[0]
+        with open(path, "rb", opener=file_search.open_judged) as file:
+            if (size := os.fstat(file.fileno()).st_size) > _MOST_BYTES:
+                raise Failed(f"the file has {size:,} bytes; use run_command with head or grep")
+            return file.read(_MOST_BYTES)
     except OSError as error:
         raise Failed(f"cannot read {path}: {error.strerror}") from None
 
 
-def _save(path: str, text: str) -> None:
-    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else None
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    write_atomic(path, text.encode("utf-8", "replace"), mode=0o666 if mode is None else mode)
-    if mode is not None:
-        os.chmod(path, mode)  # the umask is for what is new
+def _save(path: str, text: str, context: Context) -> None:
+    """Replace the file at `path`, which was resolved and judged, in one step.
+
+    By handles of the folders on the way: a command that runs at the same time could exchange one
+    of them for a link.
+    """
+    root = context.project if is_inside(path, context.project) else context.temporary
+    *above, name = os.path.relpath(path, root).split(os.sep)
+    temporary = f".{name}.{os.urandom(6).hex()}.tmp"
+    try:
+        with Folder.at(root) as top, top.descend(above, make=True) as folder:
+            before = folder.status(name)
+            descriptor = os.open(temporary, CREATE_FILE, 0o666, dir_fd=folder.fd)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(text.encode("utf-8", "replace"))
+                    if before is not None:
+                        os.fchmod(descriptor, before.st_mode & 0o777)
+                    file.flush()
+                    os.fsync(descriptor)
+                os.replace(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary, dir_fd=folder.fd)
+                raise
+    except Escape as escape:
+        raise Failed(f"cannot write {path}: {escape}") from None
+    except OSError as error:
+        raise Failed(f"cannot write {path}: {error.strerror}") from None
 
 
 def _nearest(text: str, wanted: str) -> str:

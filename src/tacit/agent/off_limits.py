@@ -182,9 +182,23 @@ def _firm_names(rules: CommandRules) -> list[str]:
     for folder in own or [os.path.join(rules.project, ".git")]:
         wanted += [os.path.join(folder, name) for name in GIT_PARTS]
     wanted += named_files(os.path.join(rules.project, ".git"))
+    wanted += _own_folders()
     for base in dict.fromkeys((rules.project, *rules.working_folders)):
         wanted += [os.path.join(base, name) for host in host_folders() for name in host.project]
     return wanted
+
+
+def _own_folders() -> list[str]:
+    """Tacit's own, which may lie in the project: sessions, trust, what waits, settings. Only the
+    user makes settings; the others come to be while Tacit works."""
+    own = paths.folders()
+    return [own.config, *(path for path in (own.data, own.cache) if os.path.isdir(path))]
+
+
+def is_own_path(path: str, project: str) -> bool:
+    """Whether the real `path` lies in a folder of Tacit's own that lies in the project."""
+    own = (os.path.realpath(folder) for folder in _own_folders())
+    return any(is_inside(path, folder) and is_inside(folder, project) for folder in own)
 
 
 def is_guarded(path: str, rules: CommandRules) -> bool:

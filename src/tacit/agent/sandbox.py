@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from tacit.agent.command_limits import first_excess, hold_back, shell_limits
+from tacit.agent.command_limits import call_filter, first_excess, hold_back, shell_limits
 from tacit.agent.off_limits import (
     CommandLimits,
     CommandRules,
@@ -63,6 +63,8 @@ class Pipes(NamedTuple):
     """It writes JSON with `child-pid`, its first process, there."""
     block: int
     """It lets the command begin when something can be read from there."""
+    calls: int = -1
+    """Where it reads which calls the kernel is to refuse."""
 
 
 class Sandbox(Protocol):
@@ -111,6 +113,8 @@ class Bubblewrap:
             "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run",
             "--bind", rules.temporary, _TMP,
         ]  # fmt: skip
+        if rules.limits.disk and pipes.calls >= 0:
+            words += ["--seccomp", str(pipes.calls)]
         for switches in _SWITCHES:
             if os.path.exists(switches):
                 words += ["--ro-bind", switches, switches]
@@ -338,13 +342,16 @@ async def _start(
     output, inlet = os.pipe()
     info, teller = os.pipe()
     block, unblock = os.pipe()
+    calls, refused = os.pipe()
+    with open(refused, "wb", 0) as file:  # a few hundred bytes, which a pipe takes
+        file.write(call_filter())
     try:
         process = await asyncio.create_subprocess_exec(
-            *sandbox.call(command, rules, guards, Pipes(teller, block)),
+            *sandbox.call(command, rules, guards, Pipes(teller, block, calls)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=inlet,
             stderr=inlet,
-            pass_fds=(teller, block),
+            pass_fds=(teller, block, calls),
             cwd=rules.project,
             env=command_environment(sandbox, rules, os.environ),
             start_new_session=True,
@@ -354,7 +361,7 @@ async def _start(
             os.close(descriptor)
         raise
     finally:
-        for descriptor in (inlet, teller, block):
+        for descriptor in (inlet, teller, block, calls):
             os.close(descriptor)
     return process, output, Pipes(info, unblock)
 
@@ -428,7 +435,7 @@ class _OutputBuffer:
 
 
 def _close(ends: Pipes) -> _First:
-    for descriptor in ends:
+    for descriptor in (ends.info, ends.block):
         os.close(descriptor)
     return _First()
 

@@ -1,7 +1,8 @@
 """Files that several processes share: replaced in one step, and guarded by locks.
 
 `write_atomic` leaves the old file or the new one, never a part of either. `locked` holds a lock
-file; the lock ends with its holder, so a killed process leaves none behind.
+file; the lock ends with its holder, so a killed process leaves none behind. A `TemporaryFolder`
+goes with whoever made it; what a killed process leaves of those, `drop_abandoned` removes.
 """
 
 import os
@@ -114,6 +115,81 @@ def locked(path: str, *, seconds: float = 30.0, what: str = "") -> Iterator[None
             OSError
         ):  # what was done is done; the lock ends with the process at the latest
             lock.release()
+
+
+_ABANDONED_NAME = re.compile(r"tacit-(?:[a-z-]+-)?[a-z0-9_]{8}\.tmp")
+_UNLOCKED = 60.0
+"""Seconds within which whoever makes a folder has locked it."""
+
+
+class TemporaryFolder:
+    """A folder of this user's alone: in a `with`, until `close`, or while this object is there.
+
+    Its lock says that it is in use, to us and to what tidies up /tmp on most systems.
+    """
+
+    def __init__(self, kind: str = "") -> None:
+        import tempfile
+        import weakref
+
+        made = tempfile.mkdtemp(".tmp", f"tacit-{kind}-" if kind else "tacit-")
+        self.path = os.path.realpath(made)
+        lock = os.open(self.path, OPEN_FOLDER)
+        _take(lock)
+        self.close = weakref.finalize(self, _let_go, self.path, lock, os.getpid())
+
+    def __enter__(self) -> str:
+        return self.path
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+def _take(folder: int) -> bool:
+    """Lock an open folder, if nobody has."""
+    import fcntl
+
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _let_go(path: str, lock: int, maker: int) -> None:
+    if os.getpid() == maker:  # not one that was forked off
+        remove_folder(path)
+        os.close(lock)
+
+
+def remove_folder(path: str) -> None:
+    """Remove `path` and all below it, also where whoever filled it took away the right to."""
+    import shutil
+
+    shutil.rmtree(path, ignore_errors=True)
+    for here, folders, _ in os.walk(path):  # what is left
+        for folder in (here, *(os.path.join(here, name) for name in folders)):
+            with suppress(OSError):
+                if not os.path.islink(folder):
+                    os.chmod(folder, 0o700)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def drop_abandoned(now: float) -> None:
+    """Remove the temporary folders of processes that were killed: a key may stand in them."""
+    import tempfile
+
+    above = tempfile.gettempdir()
+    for name in filter(_ABANDONED_NAME.fullmatch, os.listdir(above)):
+        with suppress(OSError):
+            folder = os.open(os.path.join(above, name), OPEN_FOLDER)
+            try:
+                status = os.fstat(folder)
+                old = abs(now - status.st_mtime) > _UNLOCKED
+                if status.st_uid == os.getuid() and old and _take(folder):
+                    remove_folder(os.path.join(above, name))
+            finally:
+                os.close(folder)
 
 
 def missing_folders(folder: str) -> tuple[str, ...]:

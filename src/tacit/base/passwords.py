@@ -47,6 +47,12 @@ from tacit.base.secret_formats import (
     PIPED,
     READERS,
 )
+from tacit.base.told_secrets import (
+    BEGINNINGS,
+    FOREIGN_BEGINNINGS,
+    told_codes,
+    told_passwords,
+)
 
 Span = tuple[int, int, str]
 
@@ -55,11 +61,12 @@ Span = tuple[int, int, str]
 _PASSWORDS = (
     "passphrase", "password", "passwort", "passord", "passwd", "passcode", "kennwort", "contrasena",
     "clave", "senha", "wachtwoord", "haslo", "heslo", "parola", "salasana", "adgangskode", "jelszo",
-    "mdp", "pwd", "mot de passe", "mot_de_passe", "kata sandi",
+    "mdp", "pwd", "mot de passe", "mot_de_passe", "kata sandi", "palavra-passe",
 )  # fmt: skip
 _FOREIGN = (
-    "contraseña", "hasło", "lösenord", "şifre", "parolă", "jelszó", "пароль", "κωδικός", "סיסמה",
-    "كلمة المرور", "पासवर्ड", "รหัสผ่าน", "mật khẩu", "密码", "密碼", "口令", "パスワード", "비밀번호",
+    "contraseña", "hasło", "lösenord", "şifre", "parolă", "jelszó", "пароль", "парол", "κωδικός",
+    "סיסמה", "كلمة المرور", "كلمة السر", "비번",
+    "पासवर्ड", "รหัสผ่าน", "mật khẩu", "密码", "密碼", "口令", "パスワード", "비밀번호",
     "암호",
 )  # fmt: skip
 # Words for a key; what stands behind them is judged more strictly.
@@ -68,7 +75,8 @@ _FOREIGN_KEYS = (
     "schlüssel", "clé", "ключ", "токен", "キー", "トークン", "키", "토큰", "密钥", "密鑰", "金鑰",
     "令牌",
 )  # fmt: skip
-_LETTERS = "".join(next(c for c in w if not c.isascii()) for w in (*_FOREIGN, *_FOREIGN_KEYS))
+_BEYOND_ASCII = (*_FOREIGN, *_FOREIGN_KEYS, *FOREIGN_BEGINNINGS)
+_LETTERS = "".join(next(c for c in word if not c.isascii()) for word in _BEYOND_ASCII)
 _find_foreign_letter = re.compile(f"[{_LETTERS}{_LETTERS.upper()}]").search
 """One of these stands wherever one of those words does."""
 # In lower case, what a name holds; `key` only after one of KEY_KINDS.
@@ -154,7 +162,7 @@ def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) ->
     words = words_in(lower, among)
     if not words and not tells_otherwise(text):
         return  # as most texts
-    for find in (_named, _handed, _headers, _commands, _records):
+    for find in (_named, _told, _handed, _headers, _commands, _records):
         for start, end, rule in find(text, lower, words):
             # A quote inside a quoted text is written `\\"`: its backslash is not the value's.
             yield start, end - (text[end - 1 : end + 1] in ('\\"', "\\'")), rule
@@ -289,6 +297,23 @@ def _strong_words(text: str, start: int, end: int, spoken: bool) -> Iterator[Spa
             yield match.start("s"), match.start("s") + len(value), "password"
 
 
+def _told(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+    """What somebody tells in a sentence, some words away from the word for it."""
+    small = _foreign(text)
+    names = [word for word in (*_PASSWORDS, "pw", "ww") if word in words]
+    named = {(at, at + len(word)) for word in names for at in places(lower, word)}
+    named |= {(at, at + len(word)) for word in _FOREIGN if small for at in places(small, word)}
+    alone = ((a, b) for a, b in sorted(named) if b - a > 3 or not lower[a - 1 : a].isalnum())
+    yield from ((*span, "password") for span in told_passwords(text, alone))
+
+    def where(word: str) -> list[int]:
+        if word.isascii():
+            return places(lower, word) if word in words else []
+        return places(small, word) if small else []
+
+    yield from told_codes(text, where)
+
+
 _SPOKEN = (
     "password", "passwort", "passphrase", "passcode", "passwd", "kennwort", "contrasena", "senha",
     "wachtwoord", "mdp", "mot de passe",
@@ -403,6 +428,8 @@ def _is_telling_value(match: re.Match[str], value: str, for_password: bool, befo
     digits = sum(c.isdigit() for c in value)
     if UUID.fullmatch(value):
         return True
+    if match["word"] == "SECRET" and not rest and before.endswith("_"):
+        return is_password(value) and len(re.findall("[-_.]", value)) < 3  # JWT_SECRET=
     if digits == len(value) or is_code(value):
         return False
     if len(value) >= 8 and digits and SIGN_BETWEEN.search(value) and classes(value) >= 3:
@@ -539,6 +566,9 @@ _OTHER_WORDS = (
     *_LOGINS,
     *COMMANDS,
     *_KEYS,
+    *_PASSWORDS,
+    *BEGINNINGS,
+    "ww",
 )
 _ALL_WORDS = tuple(dict.fromkeys((*_ANCHORS, *_OTHER_WORDS)))
 _SEEDS = tuple(word for word in _ALL_WORDS if sum(part in word for part in _ALL_WORDS) == 1)

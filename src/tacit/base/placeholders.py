@@ -22,6 +22,9 @@ ADDRESS = late_pattern(r"0x[0-9a-fA-F]{40}")  # of a coin contract, which people
 UUID = late_pattern(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 WORDS = late_pattern(r"[A-Za-z]*[0-9]{0,4}(?:[_.:/\\-][A-Za-z]*[0-9]{0,4})*[!.?]{0,2}")
 _SIGN_INSIDE = late_pattern(r"[A-Za-z][!#$%^&*+~?][A-Za-z]")
+_ENCODED = late_pattern(
+    r"(?=.{8,200}\Z)(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)"
+)
 SIGN_BETWEEN = late_pattern(r"[A-Za-z0-9][!#$%^*~?][A-Za-z0-9]")
 BRACKETS = late_pattern(r"[<>()\[\]{}]")
 _MEMBER = late_pattern(r"[A-Za-z_]\w*[#$][\w.-]+|.*\w[\[(].*[\])]|.*\?\.")
@@ -44,7 +47,9 @@ def is_password(value: str) -> bool:
     if digits == len(value) or is_weak(value) or is_code(value):
         return False
     if not digits:
-        return kinds >= 3 and bool(_SIGN_INSIDE.search(value))
+        return kinds >= 3 and bool(
+            _SIGN_INSIDE.search(value) or (len(value) > 8 and _ENCODED.fullmatch(value))
+        )
     return kinds >= 3 or (
         len(value) >= 8 and bool(LETTER.search(value)) and not WORDS.fullmatch(value)
     )

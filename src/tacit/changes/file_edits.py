@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tacit.base.atomic_files import TemporaryFolder
 from tacit.base.display import unified_diff
 from tacit.base.errors import TacitError
 from tacit.base.git_program import run_git
@@ -113,9 +114,7 @@ def merge_text(
     base: bytes, ours: bytes, theirs: bytes, labels: tuple[str, str]
 ) -> tuple[bytes, bool]:
     """The merged bytes, and whether that went without a conflict."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="tacit-merge-") as folder:
+    with TemporaryFolder("merge") as folder:
         names = []
         for name, data in (("ours", ours), ("base", base), ("theirs", theirs)):
             names.append(os.path.join(folder, name))

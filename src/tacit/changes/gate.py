@@ -53,6 +53,7 @@ from tacit.changes.gate_steps import (
     check_author,
     made_to_wait,
     marked_first,
+    may_answer,
     may_undo,
     overtaken,
     refused_by_user,
@@ -246,14 +247,14 @@ class Gate:
             asks = (*asks, always_asks(change.actor))
         return Preview(judgement.refusal, asks, judgement.notes, diff_files(effect.old, effect.new))
 
-    def accept(self, proposal: Proposal) -> Verdict:
+    def accept(self, proposal: Proposal, *, setting: str = "") -> Verdict:
         """Apply what waits in the inbox, as its author and with the user's consent.
 
         It is judged again, against what stands there now. The proposal stays when it is refused.
+        A machine answers for nobody, unless by a `setting` of the user's that says so.
         """
-        if proposal.state != "waiting":
-            reason = f"the proposal {proposal.id} was {proposal.state} already"
-            refusal = Refusal("approval", "answered", reason, "see them: tacit inbox --all")
+        refusal = may_answer(proposal, self.inbox.get(proposal.id), by_setting=bool(setting))
+        if refusal is not None:
             return refused_verdict(proposal.change, refusal)
         # The change gets an id of its own, so that the log has it where it landed in time. The
         # id is recorded first: after a kill the same one is used, and nothing lands twice.

@@ -71,6 +71,21 @@ def may_undo(change: Change, authors: set[Actor], *, approved: bool = False) -> 
     )
 
 
+def may_answer(told: Proposal, stored: Proposal, *, by_setting: bool) -> Refusal | None:
+    """Whether the proposal `told`, which is `stored` in the inbox, can be accepted here."""
+    here = current_actor()
+    hint = "see them: tacit inbox --all"
+    if stored.state != "waiting":
+        reason = f"the proposal {stored.id} was {stored.state} already"
+        return Refusal("approval", "answered", reason, hint)
+    if told.change != stored.change:
+        reason = f"the proposal {stored.id} is not the one that waits under this id"
+        return Refusal("approval", "exchanged", reason, hint)
+    if here in BACKGROUND and not by_setting:
+        return Refusal("approval", "answers", f"the {here} cannot answer for the user", hint)
+    return None
+
+
 def refused_verdict(
     change: Change, refusal: Refusal, offer: Mapping[str, bytes] | None = None
 ) -> Verdict:

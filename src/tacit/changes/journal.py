@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tacit.base.atomic_files import locked, sync_folder, write_atomic
+from tacit.base.atomic_files import TemporaryFolder, locked, sync_folder, write_atomic
 from tacit.base.errors import Busy, Damaged, TacitError, Unwritable
 from tacit.changes import git_exclude
 from tacit.changes.change import Contents, Files
@@ -480,16 +480,8 @@ class OpenPlace:
     @contextmanager
     def empty_stand_in(self) -> Iterator[Folder]:
         """An empty folder in place of a skills folder that is not there yet: to judge by."""
-        import tempfile
-
-        folder = tempfile.mkdtemp(prefix="tacit-")
-        try:
-            with open_root(Place(folder)) as root:
-                yield root
-        finally:
-            import shutil
-
-            shutil.rmtree(folder, ignore_errors=True)
+        with TemporaryFolder() as folder, open_root(Place(folder)) as root:
+            yield root
 
     def exists(self) -> bool:
         """Whether the skills folder is there. Raises `Escape` where the way to it leads astray."""

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,9 +22,6 @@ from tacit.base.doctor import Check, Finding
 from tacit.base.errors import Damaged, TacitError
 from tacit.changes.place import project_place, user_place
 from tacit.learn.curate.curation_records import CURATION_STEPS, CurationRecords
-from tacit.learn.review.review_triggers import is_background_work
-from tacit.learn.skill_runs import SkillRun, SkillVersions, VersionOf, runs_of
-from tacit.traces.observations import paths_of
 from tacit.traces.skill_uses import (
     USE_STEPS,
     USE_TABLES,
@@ -36,11 +34,14 @@ from tacit.traces.store import Store
 from tacit.traces.tool_calls import skill_of_support_file
 from tacit.traces.trace import Trace
 
+if TYPE_CHECKING:
+    from tacit.learn.skill_runs import SkillRun, VersionOf
+
 _CHECKED_TABLES = (*USE_TABLES, "curated", "curations", "curation_facts")
 _STORED_SESSIONS = "SELECT host || ':' || session FROM sessions"
 
 
-def catch_up(store: Store, versions_in: Callable[[str], VersionOf] | None = None) -> list[str]:
+def catch_up(store: Store, versions_in: "Callable[[str], VersionOf] | None" = None) -> list[str]:
     """Record every session that is new or grew since it was last recorded; their ids.
 
     Those of our own chat are stored first: no worker need have run since. Idempotent, also after a
@@ -72,9 +73,12 @@ def _is_caught_up(connection: sqlite3.Connection) -> bool:
 
 
 def record_uses(
-    store: Store, session: str, versions_in: Callable[[str], VersionOf] | None = None
+    store: Store, session: str, versions_in: "Callable[[str], VersionOf] | None" = None
 ) -> int:
     """Record the uses in one stored session, in place of what was recorded of it; how many."""
+    from tacit.learn.review.review_triggers import is_background_work
+    from tacit.learn.skill_runs import runs_of
+
     connection = store.connection
     prepare_use_tables(connection)
     head = store.find(session).head
@@ -100,7 +104,7 @@ def record_uses(
 
 
 def _write_uses(
-    connection: sqlite3.Connection, session: str, runs: Sequence[SkillRun], at: datetime
+    connection: sqlite3.Connection, session: str, runs: "Sequence[SkillRun]", at: datetime
 ) -> None:
     # One that could be told when the session was first met may not be any more: the file has
     # changed since. So a version that is known stays.
@@ -130,8 +134,10 @@ def _write_uses(
     )
 
 
-def versions_for(project: str) -> VersionOf:
+def versions_for(project: str) -> "VersionOf":
     """Who knows the versions of skills that a session in `project` could have loaded."""
+    from tacit.learn.skill_runs import SkillVersions
+
     places = [user_place()]
     if project:
         places.insert(0, project_place(project))
@@ -140,6 +146,8 @@ def versions_for(project: str) -> VersionOf:
 
 def _views(trace: Trace) -> dict[str, int]:
     """How often files beside a SKILL.md were opened, by skill."""
+    from tacit.traces.observations import paths_of
+
     found: dict[str, int] = {}
     for call in trace.each_call():
         if call.kind != "read" or call.failed:

@@ -9,24 +9,25 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tacit.base.patterns import late_pattern
 from tacit.skills.skill import Problem, problem
 
 if TYPE_CHECKING:  # its import takes as long as a start of Python
     import yaml
 
 # Possessive, so that a long line without a colon is looked at once.
-_KEY = re.compile(r"^([^\s#:'\"\[\]{},&*!|>%@`-][^:\n]*+):(?=[ \t]|$)", re.M)
-_BLOCK = re.compile(r"^[|>][+-]?[1-9]?[+-]?[ \t]*$")
+_KEY = late_pattern(r"^([^\s#:'\"\[\]{},&*!|>%@`-][^:\n]*+):(?=[ \t]|$)", re.M)
+_BLOCK = late_pattern(r"^[|>][+-]?[1-9]?[+-]?[ \t]*$")
 
 # Of a head as most are written: a key or an item of a list, and a value on the same line; or a key
 # and, from the next line on, a block of text.
-_PLAIN_LINES = re.compile(
+_PLAIN_LINES = late_pattern(
     r"""^(?:( *)(?:(-) +|([A-Za-z_][\w.-]{0,99}):(?: +|$))"""
     r"""("[^"\\\n]*"|'[^'\n]*'|[^\s\-?:,\[\]{}#&*!|>'"%@`].*)? *"""
     r"""|([A-Za-z_][\w.-]{0,99}): +\|(-?) *\n(( +)[^ \n].*(?:\n\8 *[^ \n].*)*))$""",
     re.A | re.M,
 )
-_NOT_PLAIN = re.compile("[\0-\x09\x0b-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_NOT_PLAIN = late_pattern("[\0-\x09\x0b-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _QUOTES = ("'", '"')
 
 MAX_HEAD = 64 * 1024

@@ -551,9 +551,13 @@ class Reading:
             READERS,
         )
 
+    def anew(self) -> "Reading":
+        """The same from its beginning."""
+        return Reading(self._host, self.source)
+
     def before(self) -> Iterator[Turn]:
         """The turns before `first`, which an earlier reading gave, read once more."""
-        for turn in Reading(self._host, self.source) if self.first else ():
+        for turn in self.anew() if self.first else ():
             if turn.number >= self.first:
                 return
             yield turn

@@ -9,11 +9,14 @@ agents, and Copilot CLI also runs the hooks of Claude Code. What the agent wrote
 its transcript first, then the way it spells its fields, then the variables that it sets.
 """
 
+import errno
 import math
 import os
 import re
+import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal
 
@@ -73,6 +76,15 @@ class Callers:
         sent = sent or signs.get(known.signs.session, "")
         return sent if _SESSION.fullmatch(sent) else ""
 
+    def may_name(self, event: str, host: str, transcript: str) -> bool:
+        """Whether the file that the event at this path names can be the session of `host`'s user:
+        anybody may have written both, unless one of them lies where only we or the agent write."""
+        from tacit.traces import host_registry
+
+        if os.path.dirname(event) == _own_spool() or not transcript:
+            return True
+        return host in self.hosts and host_registry.is_kept(self.hosts[host], transcript)
+
     def kind(self, host: str, name: str) -> EventKind:
         """What the event `name` says has ended, by the words of `host` or of any other."""
         word = _word(name)
@@ -98,6 +110,7 @@ _KEPT = 20
 """How many unusable files are kept for inspection."""
 
 _SESSION = re.compile(r"[^\s/\\\x00-\x1f]{1,200}")
+_SIZE = re.compile(r"[0-9]{1,15}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -210,11 +223,13 @@ def sweep(now: float | None = None) -> int:
     for spool in _spools():
         for name in sorted(os.listdir(spool)):
             path = os.path.join(spool, name)
-            if name.startswith(".") and name.endswith(".tmp"):
-                _adopt(path, now)
-            elif name.endswith(".event") and _read(path, callers) is None:
-                aside += _put_aside(spool, name)
-        _remove_old(os.path.join(spool, "unusable"))
+            with suppress(OSError):  # taken away meanwhile, or a folder that somebody planted
+                if name.startswith(".") and name.endswith(".tmp"):
+                    _adopt(path, now)
+                elif name.endswith(".event") and _read(path, callers) is None:
+                    _put_aside(spool, name)
+                    aside += 1
+    _remove_old(os.path.join(_own_spool(), "unusable"))
     return aside
 
 
@@ -238,6 +253,12 @@ def _spools() -> list[str]:
     return found
 
 
+def _own_spool() -> str:
+    """The spool in the data folder. The others lie where a command in an agent's sandbox may be
+    able to write: nothing there is kept, and what it says of files has to be true without it."""
+    return hook.spools(paths.folders().data)[0]
+
+
 def _files() -> Iterator[str]:
     for spool in _spools():
         for name in os.listdir(spool):
@@ -248,8 +269,7 @@ def _files() -> Iterator[str]:
 def _read(path: str, callers: Callers) -> Event | None:
     """The event in the file, or None where there is none that could be used."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(hook.KEEP + (1 << 16))
+        data = _content(path)
     except OSError:  # taken away meanwhile, or not readable
         return None
     head, separator, raw = data.partition(b"\n\n")
@@ -270,11 +290,21 @@ def _read(path: str, callers: Callers) -> Event | None:
         kind=callers.kind(host, name),
         name=name,
         session=session,
-        transcript=transcript,
+        transcript=transcript if callers.may_name(path, host, transcript) else "",
         cwd=_text(payload, "cwd", "directory") or fields.get("cwd", ""),
         time=_when(fields.get("time", ""), path),
         drawn=payload.get("drawn"),
     )
+
+
+def _content(path: str) -> bytes:
+    """What the file at `path` holds, as much as an event can have. Raises OSError, for a link and
+    for a pipe too, which would have to be waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+        return file.read(hook.KEEP + (1 << 16))
 
 
 def _fields(head: bytes) -> dict[str, str]:
@@ -356,29 +386,29 @@ def _record_heard(host: str, when: float) -> None:
 
 def _adopt(path: str, now: float) -> None:
     """Give a whole event its name, remove a part of one; leave what is still being written."""
+    if abs(now - os.lstat(path).st_mtime) < _STALE:
+        return
     try:
-        state = os.stat(path)
-        if abs(now - state.st_mtime) < _STALE:
-            return
-        with open(path, "rb") as file:
-            head, separator, payload = file.read().partition(b"\n\n")
-        size = _fields(head).get("size", "")
-        if separator and size.isdigit() and len(payload) == min(int(size), hook.KEEP):
-            folder, name = os.path.split(path)
-            os.rename(path, os.path.join(folder, name[1:].removesuffix(".tmp") + ".event"))
-        else:
-            os.unlink(path)
-    except FileNotFoundError:
-        pass
+        head, separator, payload = _content(path).partition(b"\n\n")
+    except OSError:
+        os.unlink(path)
+        return
+    size = _fields(head).get("size", "")
+    if separator and _SIZE.fullmatch(size) and len(payload) == min(int(size), hook.KEEP):
+        folder, name = os.path.split(path)
+        os.rename(path, os.path.join(folder, name[1:].removesuffix(".tmp") + ".event"))
+    else:
+        os.unlink(path)
 
 
-def _put_aside(spool: str, name: str) -> int:
-    try:
-        make_private(os.path.join(spool, "unusable"))
-        os.rename(os.path.join(spool, name), os.path.join(spool, "unusable", name))
-    except FileNotFoundError:
-        return 0
-    return 1
+def _put_aside(spool: str, name: str) -> None:
+    """Keep what nobody understands, for a look at it; of another spool than ours nothing stays."""
+    path = os.path.join(spool, name)
+    if spool != _own_spool():
+        os.unlink(path)
+        return
+    make_private(os.path.join(spool, "unusable"))
+    os.rename(path, os.path.join(spool, "unusable", name))
 
 
 def _remove_old(folder: str) -> None:

@@ -107,13 +107,13 @@ def recognise(path: str, unknown: Callable[[str], None] = lambda file: None) -> 
         found += mine
         if not mine and (looks_like_records(file) or unpacking_program(file)):
             unknown(file)
-    return [source if _is_kept(source) else replace(source, handed=True) for source in found]
+    return [s if is_kept(get(s.host), s.path) else replace(s, handed=True) for s in found]
 
 
-def _is_kept(source: Source) -> bool:
-    """Whether it lies where its agent keeps this user's sessions."""
-    path = os.path.realpath(source.path)
-    homes = (os.path.realpath(home) for home in get(source.host).homes())
+def is_kept(host: Host, path: str) -> bool:
+    """Whether `path` lies where that agent keeps this user's sessions."""
+    path = os.path.realpath(path)
+    homes = (os.path.realpath(home) for home in host.homes())
     return any(os.path.commonpath((path, home)) == home for home in homes)
 
 

@@ -10,12 +10,12 @@ Nothing is ever written beside the original but what SQLite itself needs to shar
 import os
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
+from tacit.base.atomic_files import TemporaryFolder
 from tacit.traces.host import Host, Source, ignore, open_as_it_is, plain_files
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def open_foreign(path: str, passed: Callable[[str], None]) -> Iterator[sqlite3.C
         with _closing(connection):
             yield connection
         return
-    with tempfile.TemporaryDirectory(prefix="tacit-") as folder:
+    with TemporaryFolder() as folder:
         passed("locked")
         with _closing(_copied(path, folder)) as connection:
             yield connection

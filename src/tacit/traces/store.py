@@ -59,11 +59,8 @@ class GoneSession(msgspec.Struct, frozen=True):
 
     def explain(self) -> str:
         """Why it is not there."""
-        why = (
-            "you had it forgotten"
-            if self.by_user
-            else "it was older, or more, than the settings keep (traces.keep_days, keep_megabytes)"
-        )
+        why = "it was older, or more, than the settings keep (traces.keep_days, keep_megabytes)"
+        why = "you had it forgotten" if self.by_user else why
         return f"the session '{self.id}' is not stored any more: {why}"
 
 
@@ -116,7 +113,7 @@ class Store:
         with self.writes.one():
             written = self._write(reading)
             if written.status == "forgotten" and not self._rows.is_forgotten(reading.head):
-                return self._write(Reading(host, source))  # it went on since: taken in whole
+                return self._write(reading.anew())  # it went on since: taken in whole
             return written
 
     def take_in_own(self, session: str = "") -> None:
@@ -160,7 +157,9 @@ class Store:
 
         if new:
             return self._rows.marked(reading, session, add(), known)
-        before = self._one("SELECT source, turns FROM sessions WHERE id = ?", session)
+        before = self._one("SELECT source, turns, head FROM sessions WHERE id = ?", session)
+        if reading.first and before["source"] != reading.source.path:  # the rest is of another
+            return self._write(reading.anew())
         held = self._rows.digest(session, reading.first)
         self._connection.execute("SAVEPOINT before")
         self._rows.drop_turns(session, reading.first)
@@ -170,7 +169,9 @@ class Store:
         written = add()
         elsewhere = before["source"] != reading.source.path and os.path.exists(before["source"])
         same = self._rows.digest(session, reading.first) == held
-        if same or (elsewhere and written.turns < before["turns"]):
+        # What anybody may have written does not take the place of what an agent keeps.
+        claimed = reading.source.handed and not _head(before["head"], "").handed
+        if same or (elsewhere and (claimed or written.turns < before["turns"])):
             if elsewhere:
                 self._connection.execute("ROLLBACK TO before")
             written = Written("unchanged" if same else "poorer", written.id)
@@ -356,8 +357,6 @@ class Store:
         sought = query if isinstance(query, Sought) else Sought(query, project=project)
         sought = msgspec.structs.replace(sought, project=_project(sought.project))
         return session_search.find_hits(self._connection, sought, limit)
-
-    # Forgetting; how it is made to last is `forgetting.py`'s.
 
     def remove(self, names: Iterable[str], *, by_user: bool) -> int:
         """Take sessions out, and remember not to take them in again; how many there were.

@@ -5,6 +5,7 @@ some are made by programs, and some are another agent's. What the sentences wish
 `wishes.py`'s and `requests.py`'s.
 """
 
+import hashlib
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -56,6 +57,15 @@ _MARKED_UP = late_pattern(r"\*\*[^*\n]+\*\*|^#{1,4}\s\S|^\|.*\|\s*$", re.MULTILI
 _MARKS = 3
 _ATTACHED = late_pattern(r"<context\s+ref=[^>]*>.*?(?:</context>|\Z)", re.DOTALL)
 """What a host put beside the words: the contents of a file."""
+PIPED = late_pattern(r"<(stdin-[0-9a-f]{16})>\n.*\n</\1>", re.DOTALL)
+"""What came by a pipe, as `as_piped` frames it."""
+
+
+def as_piped(text: str) -> str:
+    """What came by a pipe, so framed that it is told from what was typed beside it. No text can
+    foresee the mark, which is made of all of it, and so none can end the frame."""
+    mark = f"stdin-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return f"<{mark}>\n{text}\n</{mark}>"
 
 
 def typed(trace: Trace) -> Iterator[Typed]:
@@ -65,7 +75,7 @@ def typed(trace: Trace) -> Iterator[Typed]:
     for turn in trace.turns:
         if _DELEGATED.search(turn.prompt):
             return  # from here on it is another agent that speaks
-        prompt = _without(answers, _ATTACHED.sub("", turn.prompt))
+        prompt = _without(answers, PIPED.sub("", _ATTACHED.sub("", turn.prompt)))
         answers.append("\n".join(turn.texts))
         paragraph = "\n" not in prompt.strip() and not WIDE.search(prompt)
         most = _MOST_DICTATED if paragraph else MOST_TYPED

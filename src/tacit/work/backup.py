@@ -23,6 +23,7 @@ from typing import IO
 import msgspec
 
 from tacit.base import database, paths, trust
+from tacit.base.atomic_files import TemporaryFolder
 from tacit.base.errors import Damaged, NotFound, Refused, TacitError, Unwritable
 from tacit.changes.journal import OpenPlace
 from tacit.changes.place import (
@@ -211,7 +212,7 @@ def _is_left_out(name: str, small: bool) -> bool:
 def _write_database(writer: _Writer, path: str, name: str, small: bool) -> None:
     if not os.path.exists(path):
         return
-    with tempfile.TemporaryDirectory(prefix="tacit-") as folder:
+    with TemporaryFolder() as folder:
         copy = os.path.join(folder, "copy")
         try:
             with closing(sqlite3.connect(copy, isolation_level=None)) as target:
@@ -399,7 +400,7 @@ def _names(folder: str) -> list[str]:
 @contextmanager
 def latest_database() -> Iterator[str]:
     """The database in the last daily backup that is whole, as a file for the block, else empty."""
-    with tempfile.TemporaryDirectory(prefix="tacit-") as folder:
+    with TemporaryFolder() as folder:
         for name in reversed(_daily()):
             file = os.path.join(backups_folder(), name)
             copy = os.path.join(folder, "copy")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from tacit.base import database, paths
-from tacit.base.atomic_files import write_atomic
+from tacit.base.atomic_files import drop_abandoned, write_atomic
 from tacit.base.errors import TacitError
 from tacit.base.setting_sections import Settings
 from tacit.work.presence import log
@@ -34,6 +34,7 @@ def keep_house(load: Callable[[], Settings], now: float | None = None) -> bool:
     from tacit.work import backup
 
     data, settings = paths.folders().data, load()
+    _try("temporary folders are not dropped", lambda: drop_abandoned(now))
     _try("histories are not packed", lambda: pack_histories(data))
     _try("old sessions are not dropped", lambda: _drop_sessions(settings))
     _try("received traces are not dropped", lambda: _drop_received(now))

@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import os
 import stat
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +17,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from tacit.base.atomic_files import TemporaryFolder
 from tacit.base.errors import Damaged, MissingExtra, NotFound, TacitError
 from tacit.base.event_bus import bus
 from tacit.base.setting_sections import TraceSettings
@@ -142,7 +142,7 @@ def is_pipe(what: str) -> bool:
 def piped_file(stream: BinaryIO) -> Iterator[str]:
     """What `stream` holds, as a file for the block, named by its content: the same again is the
     same session."""
-    with tempfile.TemporaryDirectory(prefix="tacit-import-") as folder:
+    with TemporaryFolder("import") as folder:
         path, digest = os.path.join(folder, "stdin"), hashlib.sha256()
         with open(path, "wb") as file:
             while chunk := stream.read(1 << 20):

@@ -5,7 +5,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -168,19 +167,6 @@ def test_a_real_kill_loses_no_finished_run(home: Path) -> None:
         (last,) = gone_on.run(TrialLimits(1))
         assert (last.round, last.tried) == (1, 1)
         assert len(records.runs(gone_on.record.id)) == 6
-
-
-def test_what_a_killed_run_left_is_removed_a_day_later(
-    records: TrialRecords, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    old, young, other = (tmp_path / name for name in ("tacit-trial-a", "tacit-trial-b", "mine"))
-    for folder in (old, young, other):
-        (folder / "home").mkdir(parents=True)
-    for folder in (old, other):
-        os.utime(folder, (1, 1))
-    list(trial(records, Scripted(0.0, 1.0)).run(TrialLimits(2)))
-    assert (old.exists(), young.exists(), other.exists()) == (False, True, True)
 
 
 def test_a_run_that_fails_for_reasons_of_its_own_counts_on_neither_side(

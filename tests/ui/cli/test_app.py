@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,9 +13,11 @@ import click
 import pytest
 
 from tacit import __version__
+from tacit.base.atomic_files import TemporaryFolder
 from tacit.ui.cli import app
 from tacit.ui.cli import command as declared_commands
 from tacit.ui.cli.app import commands
+from tacit.ui.cli.command import leaving_in_order
 
 HEAVY = {"rich", "msgspec", "tantivy", "yaml", "asyncio", "filelock", "platformdirs", "pydantic"}
 
@@ -265,3 +268,14 @@ class TestPipes:
         done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
         assert done.stderr in ("0\n", "1\n" if arguments == "lint" else "0\n")
         assert len(done.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_program_that_is_told_to_end_puts_away_what_it_began(number: signal.Signals) -> None:
+    """A closed terminal, and `kill`: the folder of a session goes, and then nothing is changed."""
+    before = signal.getsignal(number)
+    with pytest.raises(SystemExit) as left, leaving_in_order(), TemporaryFolder() as folder:
+        os.kill(os.getpid(), number)
+    assert left.value.code == 128 + number
+    assert not os.path.exists(folder)
+    assert signal.getsignal(number) == before

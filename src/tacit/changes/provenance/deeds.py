@@ -28,6 +28,7 @@ from tacit.changes.provenance.phrases import (
 from tacit.traces import host_registry
 from tacit.traces.tool_calls import our_tool
 from tacit.traces.trace import REFUSED, Told, ToolCall, Trace
+from tacit.traces.typed_words import PIPED
 
 MOST_PRINTED = 4_000_000
 """Characters of different lines that are compared; what is beyond is counted."""
@@ -214,6 +215,7 @@ def _asked(value: Any, inside: bool = False, depth: int = 0) -> Iterator[str]:
 
 # Files that a host puts into a prompt, and whatever else stands there between marks.
 _BLOCKS = (
+    PIPED,
     re.compile(r"<([a-z][\w:-]{1,40})(?:\s[^<>\n]{0,300})?>(.{0,400000}?)</\1>", re.I | re.S),
     re.compile(
         r"^-{2,} ?(?:content from referenced files|contents? of|file:)[^\n]{0,300}\n.*?"
@@ -232,6 +234,10 @@ _BLOCKS = (
 )  # fmt: skip
 
 
+_MOST_TYPED = 400_000
+"""Characters; nobody types more, and a block that is longer is not seen to end."""
+
+
 def split_prompt(text: str) -> tuple[str, list[str]]:
     """The user's own words, and the files and other matter that stand among them."""
     blocks: list[str] = []
@@ -242,7 +248,7 @@ def split_prompt(text: str) -> tuple[str, list[str]]:
 
     for pattern in _BLOCKS:
         text = pattern.sub(take, text)
-    return text, blocks
+    return (text, blocks) if len(text) <= _MOST_TYPED else ("", [*blocks, text])
 
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)(?:^\s*\2[ \t]*$|\Z)", re.S | re.M)

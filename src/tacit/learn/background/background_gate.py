@@ -144,5 +144,5 @@ def apply_to_own_skill(gate: Gate, change: Change, verdict: Verdict, settings: S
         return verdict
     if any(ask.rule != _WAITS_FOR for ask in gate.preview(change).asks):
         return verdict
-    done = gate.accept(gate.inbox.get(verdict.change))
+    done = gate.accept(gate.inbox.get(verdict.change), setting="improve.own")
     return done if done.applied else verdict

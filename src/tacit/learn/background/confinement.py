@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tacit.agent import process_rights
+from tacit.base.atomic_files import TemporaryFolder
 from tacit.base.errors import Refused
 
 _SECONDS = 20
@@ -55,9 +56,8 @@ def lock(folder: str, read: Iterable[str], ports: tuple[int, ...]) -> Confinemen
 def probe_confinement() -> Confinement:
     """What holds on this machine, found by confining a process and looking."""
     import subprocess
-    import tempfile
 
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         command = [sys.executable, "-P", "-m", __name__, folder]
         try:
             done = subprocess.run(

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 import msgspec
 
 from tacit.base import paths, trust
+from tacit.base.atomic_files import TemporaryFolder
 from tacit.base.clock import Clock, SystemClock
 from tacit.base.database import DATABASE_FILE, opened
 from tacit.base.errors import TacitError
@@ -94,9 +95,8 @@ def _projects(database: str) -> list[str]:
 def copied_scope(scope: CurationScope) -> Iterator[CurationScope]:
     """A copy of `scope` for a `with` block: the same skills, histories and records elsewhere."""
     import shutil
-    import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="tacit-dry-run-") as folder:
+    with TemporaryFolder("dry-run") as folder:
         data = os.path.join(folder, "data")
         os.makedirs(data)
         places = []

@@ -12,8 +12,6 @@ import json
 import os
 import re
 import shlex
-import shutil
-import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -25,6 +23,7 @@ from tacit.agent.command_limits import limits_of
 from tacit.agent.off_limits import CommandRules
 from tacit.agent.sandbox import CommandOutcome, Sandbox, run_sandboxed
 from tacit.base import paths
+from tacit.base.atomic_files import TemporaryFolder
 from tacit.base.display import shorten, shorten_start
 from tacit.base.errors import Refused
 from tacit.base.setting_sections import AgentSettings
@@ -69,8 +68,7 @@ class Bench:
 
         What it writes is gone afterwards.
         """
-        temporary = os.path.realpath(tempfile.mkdtemp(prefix="tacit-bench-"))
-        try:
+        with TemporaryFolder("bench") as temporary:
             lay_out(os.path.join(temporary, self._name), files)
             rules = CommandRules(
                 project=self._project or temporary,
@@ -81,8 +79,6 @@ class Bench:
             place = self.place if self._box.name == "bubblewrap" else f"{temporary}/{self._name}"
             text = f"export SKILL_DIR={shlex.quote(place)}\n{command}"
             return asyncio.run(run_sandboxed(text, self._box, rules, seconds))
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
 
     @property
     def place(self) -> str:

@@ -36,7 +36,6 @@ from tacit.learn.trial.trial_run import (
     RunResult,
     changes_in,
     clean_folder,
-    drop_leftovers,
 )
 from tacit.learn.trial.trial_tasks import EVALS_FOLDER, Task, TaskSet, evals_of
 from tacit.learn.trial.verifier import Verifier
@@ -93,7 +92,6 @@ class Trial:
 
     def run(self, limits: TrialLimits) -> Iterator[RecordedRun]:
         """Run on, and give each run as it has ended."""
-        drop_leftovers()
         began = self._records.runs(self.record.id)
         self._known = {(run.round, run.task, run.side): run for run in began}
         self._made, self._spent, self.stopped = [], 0.0, ""

@@ -90,7 +90,7 @@ def _settle_proposal(
     if not waited or current_approval(settings.learn).mode != "auto":
         return TrialEffect("waits", f"accept it: tacit accept {short}", proposal.id)
     try:
-        verdict = gate.accept(proposal)
+        verdict = gate.accept(proposal, setting="learn.approval")
     except TacitError as error:
         return TrialEffect("waits", f"it could not land: {error.message}", proposal.id)
     if not verdict.applied:

@@ -9,11 +9,9 @@ so that nothing is learned from it.
 
 import asyncio
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Literal, Protocol
 
 import msgspec
@@ -23,10 +21,10 @@ from tacit.agent.agent_session import Session
 from tacit.agent.file_tools import FILE_TOOLS
 from tacit.agent.session_tools import COMMAND_TOOLS, Kit
 from tacit.agent.skill_tools import SKILL_TOOLS
+from tacit.base.atomic_files import TemporaryFolder
 from tacit.base.display import shorten_middle
 from tacit.base.errors import TacitError
 from tacit.base.setting_sections import McpSettings, MemorySettings, Settings
-from tacit.learn.review.review_triggers import TRIAL_FOLDER
 from tacit.learn.trial.trial_tasks import Task
 from tacit.learn.trial.verifier import Graded, lay_out_texts, placed
 from tacit.skills.library import Library
@@ -38,7 +36,6 @@ RunState = Literal["done", "void"]
 TRIES = 2
 """How often a run that is void is made, before its pair is given up."""
 _TOOLS = (*FILE_TOOLS, *(t for t in COMMAND_TOOLS if t.name == "run_command"), *SKILL_TOOLS)
-_LEFT_OVER = 86_400.0
 MOST_KEPT = 20_000
 """Characters of an answer, and of the files that a run made, that are kept for a judge."""
 
@@ -181,28 +178,13 @@ def _store(session: str) -> None:
 def clean_folder(task: Task) -> Iterator[tuple[str, str]]:
     """A fresh copy of the task's files, and a folder beside it for all else; gone at the end."""
     # The name of the one is the name that the task's own checks may print: always the same.
-    above = os.path.realpath(tempfile.mkdtemp(prefix=TRIAL_FOLDER))
-    work = os.path.join(above, "work")
-    try:
+    with TemporaryFolder("trial") as above:
+        work = os.path.join(above, "work")
         os.mkdir(work)
         lay_out_texts(work, task.files, {task.root: work})
         for path in task.programs:
             os.chmod(os.path.join(work, path), 0o700)
         yield work, above
-    finally:
-        shutil.rmtree(above, ignore_errors=True)
-
-
-def drop_leftovers() -> None:
-    """Remove the folders of runs that were killed a day ago or more: a key may stand in them."""
-    above = tempfile.gettempdir()
-    for name in os.listdir(above):
-        path = os.path.join(above, name)
-        if name.startswith(TRIAL_FOLDER):
-            with suppress(OSError):
-                state = os.lstat(path)
-                if state.st_uid == os.getuid() and time.time() - state.st_mtime > _LEFT_OVER:
-                    shutil.rmtree(path, ignore_errors=True)
 
 
 def changes_in(task: Task, work: str) -> str:

@@ -9,8 +9,6 @@ import asyncio
 import os
 import re
 import shlex
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -19,7 +17,7 @@ import msgspec
 from tacit.agent.command_limits import limits_of
 from tacit.agent.off_limits import CommandRules
 from tacit.agent.sandbox import CommandOutcome, Sandbox, run_sandboxed
-from tacit.base.atomic_files import open_plain
+from tacit.base.atomic_files import TemporaryFolder, open_plain
 from tacit.base.display import shorten_start
 from tacit.base.setting_sections import AgentSettings
 from tacit.learn.trial.trial_tasks import Check, Task
@@ -97,12 +95,9 @@ class Verifier:
     @contextmanager
     def _temporary(self) -> Iterator[tuple[str, str]]:
         """A temporary folder, and the path under which commands see it."""
-        folder = os.path.realpath(tempfile.mkdtemp(prefix="tacit-verify-"))
-        try:
+        with TemporaryFolder("verify") as folder:
             # Only in bubblewrap is it seen under another name.
             yield folder, "/tmp" if self._box.name == "bubblewrap" else folder  # noqa: S108
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _run(self, command: str, work: str, temporary: str) -> CommandOutcome:
         rules = CommandRules(

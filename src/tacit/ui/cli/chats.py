@@ -10,7 +10,7 @@ import click
 
 from tacit.base.errors import Usage
 from tacit.ui.chat.live_chat import ChatOptions, full_session_id
-from tacit.ui.cli.command import command
+from tacit.ui.cli.command import command, leaving_in_order
 
 
 @command(
@@ -67,7 +67,8 @@ def _open_face(options: ChatOptions, plainly: bool, no_mouse: bool, as_json: boo
     from tacit.ui.tui.chat_screen import ChatApp
 
     app = ChatApp(options)
-    code = app.run(mouse=not no_mouse)
+    with leaving_in_order():
+        code = app.run(mouse=not no_mouse)
     app.chat.close()
     if app.chat.resume_hint:
         click.echo(app.chat.resume_hint)
@@ -77,7 +78,8 @@ def _open_face(options: ChatOptions, plainly: bool, no_mouse: bool, as_json: boo
 def _open_plain(options: ChatOptions, as_json: bool) -> int:
     from tacit.ui.plain import run
 
-    return run(options, as_json=as_json)
+    with leaving_in_order():
+        return run(options, as_json=as_json)
 
 
 def _session_to_resume(again: bool, session: str) -> str:

@@ -9,6 +9,7 @@ importing the modules takes a second.
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -128,3 +129,27 @@ def _json_wanted(ctx: click.Context, parameter: click.Parameter, value: bool) ->
     """Whether `--json` was given, to this command or to the group before it."""
     ctx.meta[_JSON_WANTED] = value or ctx.meta.get(_JSON_WANTED, False)
     return bool(ctx.meta[_JSON_WANTED])
+
+
+@contextmanager
+def leaving_in_order() -> Iterator[None]:
+    """In the block a closed terminal, or a request to end, ends the program as its own end does:
+    what was begun is put away. Only in the main thread, which alone hears of them."""
+    import signal
+    import threading
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    heard = (
+        (signal.SIGTERM, signal.SIGHUP)
+        if threading.current_thread() is threading.main_thread()
+        else ()
+    )
+    # `nohup` has one of them ignored, and stays right.
+    before = {n: signal.signal(n, leave) for n in heard if signal.getsignal(n) is signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

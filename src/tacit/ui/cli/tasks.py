@@ -16,7 +16,7 @@ from tacit.base.display import plain, shorten
 from tacit.base.errors import Usage
 from tacit.ui.chat.event_text import event_notice
 from tacit.ui.chat.live_chat import chat_kit
-from tacit.ui.cli.command import command
+from tacit.ui.cli.command import command, leaving_in_order
 from tacit.ui.cli.user_shell import complete_skill
 from tacit.work import reactions
 
@@ -51,28 +51,35 @@ def run_command(
 ) -> int:
     """Let the agent do one task, and print its answer.
 
-    TASK is a sentence; a last word '-' adds what stands on standard input. Nobody is there to ask,
-    so writes and commands are refused unless --yes or the setting agent.allow lets them through.
-    With --json, every event is a line of JSON as it happens.
+    TASK is a sentence; a last word '-' adds what stands on standard input: as what the task is
+    about, not as your words, unless it is all there is. Nobody is there to ask, so writes and
+    commands are refused unless --yes or the setting agent.allow lets them through. With --json,
+    every event is a line of JSON as it happens.
     """
     words = list(task)
     piped = sys.stdin.read() if words[-1] == "-" else ""
     text = " ".join(words[:-1] if words[-1] == "-" else words)
-    message = "\n\n".join(part for part in (text.strip(), piped.strip()) if part)
+    piped = piped.strip()
+    if piped and (text.strip() or skill):  # alone it is the task, else what the task is about
+        from tacit.traces.typed_words import as_piped
+
+        piped = as_piped(piped)
+    message = "\n\n".join(part for part in (text.strip(), piped) if part)
     if not message:
         raise Usage("nothing to do", 'say what: tacit run "…"')
     flags = {"agent.turns": max_turns, "agent.seconds": max_seconds}
     loaded = settings.load_settings(flags={key: value for key, value in flags.items() if value})
-    session = Session(loaded.settings, model=model, yes=yes, kit=chat_kit())
-    reactions.listen_to_chat()
-    try:
-        session.release(skill)
-        names = [session.library.get(name).name for name in skill]
-        message = " ".join([*(f"/{name}" for name in names), message])
-        return asyncio.run(print_events(session.say(message), as_json))
-    finally:
-        session.close()
-        reactions.end_chats()
+    with leaving_in_order():
+        session = Session(loaded.settings, model=model, yes=yes, kit=chat_kit())
+        reactions.listen_to_chat()
+        try:
+            session.release(skill)
+            names = [session.library.get(name).name for name in skill]
+            message = " ".join([*(f"/{name}" for name in names), message])
+            return asyncio.run(print_events(session.say(message), as_json))
+        finally:
+            session.close()
+            reactions.end_chats()
 
 
 async def print_events(events: AsyncIterator[agent_events.AnyEvent], as_json: bool) -> int:

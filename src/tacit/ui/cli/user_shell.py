@@ -5,9 +5,9 @@ A fault while completing must not disturb a prompt, so whatever goes wrong compl
 
 import os
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
 
 from tacit.base import paths
 from tacit.base.display import one_line, shorten
@@ -15,8 +15,11 @@ from tacit.base.errors import Usage
 from tacit.ui.cli import output
 from tacit.ui.cli.command import command
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _MOST_NAMES = 200
-Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
 def _complete_from(names: Callable[[], Iterable[tuple[str, str]]]) -> Complete:
@@ -24,7 +27,9 @@ def _complete_from(names: Callable[[], Iterable[tuple[str, str]]]) -> Complete:
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
         try:
             found = [(name, about) for name, about in names() if name.startswith(incomplete)]
         except Exception:
@@ -107,6 +112,8 @@ def completion_command(shell: str | None, as_json: bool) -> int:
 
     Commands, options and names of skills are completed. Without SHELL, the one in $SHELL is taken.
     """
+    from click.shell_completion import get_completion_class
+
     shell = shell or os.path.basename(os.environ.get("SHELL", ""))
     kind = get_completion_class(shell)
     if kind is None or shell not in ("bash", "zsh", "fish"):
