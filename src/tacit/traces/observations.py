@@ -21,14 +21,8 @@ import msgspec
 
 from tacit.base.patterns import Alternatives, late_pattern
 from tacit.traces import values
-from tacit.traces.command_purposes import (
-    SimpleCommand,
-    joined_commands,
-    program_of,
-    purpose_of,
-    purposes,
-    work_class,
-)
+from tacit.traces.command_line import SimpleCommand, joined_commands
+from tacit.traces.command_purposes import program_of, purpose_of, purposes, work_class
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.tool_calls import command_of, our_tool
 from tacit.traces.trace import REFUSED, ToolCall, Trace, Turn

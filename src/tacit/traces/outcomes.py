@@ -15,13 +15,8 @@ import msgspec
 from tacit.base.display import one_line, shorten
 from tacit.base.patterns import Alternatives, late_pattern
 from tacit.traces import values
-from tacit.traces.command_purposes import (
-    WorkClass,
-    joined_commands,
-    program_of,
-    purpose_of,
-    work_class,
-)
+from tacit.traces.command_line import joined_commands
+from tacit.traces.command_purposes import WorkClass, program_of, purpose_of, work_class
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import REFUSED, ToolCall
 
@@ -73,6 +68,12 @@ SIGNS: tuple[Sign, ...] = (
          _TAG + r"(?:ok[ \t]+\S+[ \t]+(?:\(cached\)|[\d.]+s)(?!.*\[no test)|--- PASS: "
          r"|PASS$(?!\nok.*\[no test))|^test result: ok(?!\. 0 passed)"
          r"|\d examples?, 0 failures|^OK \(\d+ tests?|^100% tests passed"),
+    # dotnet, xcodebuild, swift, mix, flutter, deno
+    Sign("test", r"^Failed! +- Failed:|^\*\* TEST FAILED \*\*|Executed \d+ tests?, with [1-9]"
+         r"|^\d+ (?:\w+, \d+ )?tests?, [1-9]\d* failures?|^Some tests failed"
+         r"|^FAILED \| \d+ passed",
+         r"^Passed! +- Failed: +0|^\*\* TEST SUCCEEDED \*\*|Executed \d+ tests?, with 0 failures"
+         r"|^[1-9]\d* (?:\w+, \d+ )?tests?, 0 failures|All tests passed!|^ok \| [1-9]\d* passed"),
     # golangci-lint, eslint, ruff, biome, flake8, shellcheck, prettier, black, tasks of a linter
     Sign("lint", _TAG + r"[1-9]\d* issues?:|^✖ [1-9]\d* problems? \([1-9]"
          r"|^Found [1-9]\d* (?:errors?|diagnostics?)"
@@ -97,6 +98,12 @@ SIGNS: tuple[Sign, ...] = (
          r"^\s*Finished `?(?:dev|release|test)|BUILD SUCCESS|^✓ built in|Successfully (?:built"
          r"|tagged)"
          r"|Compiled successfully|^webpack \S+ compiled successfully"),
+    Sign("build", r"^Build FAILED\.|^\*\* BUILD FAILED \*\*|: error CS\d{4}:|^\* What went wrong:"
+         r"|^== Compilation error",
+         r"^Build succeeded\.|^\*\* BUILD SUCCEEDED \*\*|^Build complete!"),
+    # terraform, kubectl, helm
+    Sign(None, r"^[│╷ ]*Error: |^Error from server|^The connection to the server",
+         r"^Apply complete!|^Success! The configuration is valid"),
     # package managers and task runners
     Sign(None, r"^npm (?:ERR!|error)|ERR_PNPM|ELIFECYCLE|^error Command failed"
          r"|^ERROR: (?:Could not|No matching)"
@@ -212,16 +219,19 @@ def says_well(work: WorkClass | None, line: str) -> bool:
     return any(work == own and sign.search(line) for own, sign in _WORKED)
 
 
-_ABSENT = late_pattern(
-    r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)", re.I | re.M
+_ABSENT = Alternatives(
+    r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)"
+    r"|(?:the term |^)'([\w.+-]+)' is not recognized as|\(([\w.+-]+):String\) \[\], CommandNotFound"
+    r"|^fish: Unknown command:? ([\w.+-]+)|exec: \"([\w.+-]+)\": executable file not found",
+    re.I | re.M,
 )
+_NOT_FOUND = ("not found", "not recognized", "CommandNotFound", "Unknown command")
 
 
 def absent_program(said: str) -> str:
     """The program that a shell did not find."""
-    lines = said.split("\n") if "not found" in said.lower() else ()
-    told = (_ABSENT.search(line) for line in lines if "not found" in line.lower())
-    return next((found[1] or found[2] for found in told if found), "")
+    found = _ABSENT.search(said) if any(sign in said for sign in _NOT_FOUND) else None
+    return str(found[found.lastindex or 0]) if found else ""
 
 
 def stopped_early(call: ToolCall) -> Outcome | None:
@@ -312,11 +322,9 @@ class _Shell:
     def _of_shell(self, at: int) -> Outcome | None:
         """What it means for a part that the shell did not find the folder or the program of
         another: what stands before that in a chain worked, and the rest did not run."""
-        if "not found" not in self.output and "cd:" not in self.output:
-            return None
         gone = absent_program(self.output)
         firsts = [part.words[0].rpartition("/")[2] for part in self.parts]
-        if not gone and _NO_FOLDER.search(self.output):
+        if not gone and "cd:" in self.output and _NO_FOLDER.search(self.output):
             gone = "cd"
         if gone not in firsts or gone == firsts[at]:
             return None

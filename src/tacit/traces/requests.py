@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from tacit.base.patterns import Alternatives, late_pattern
-from tacit.traces.standing_orders import QUESTIONS_ABROAD
-from tacit.traces.trace import Trace
+from tacit.traces.observations import paths_of
+from tacit.traces.standing_orders import QUESTIONS_ABROAD, asked_tongue
+from tacit.traces.trace import ToolCall, Trace
 from tacit.traces.typed_words import WIDE, WORDS, Typed, subject_words, telling_words, typed
 from tacit.traces.wishes import NOT
 
@@ -38,6 +39,8 @@ class Said(msgspec.Struct, frozen=True):
     """Whether it asks for something, rather than for an answer."""
     outside: tuple[str, ...] = ()
     """What it points to: repositories and folders outside of the project, pages to follow."""
+    changed: bool = False
+    """Whether files other than documents were changed in answer."""
 
 
 # What people ask an agent to do again and again, by the verb and its forms of the same thing.
@@ -90,10 +93,10 @@ _ASKED = late_pattern(
     rf"(?:(?:^|[,;:]\s*)(?:{_JOINS}\s+)*|\b(?:{_JOINS}\s+)+)"
     r"(?:can you\s+|could you\s+|let['’]?s\s+|please\s+|go ahead and\s+"
     r"|i\s+want\s+(?:yo)?u\s+to\s+)?"
-    r"([a-z]{3,12})\b(?![./:_=-]\w|\s*=)(?=([^,;!?]*))",
+    r"([a-z]{3,12})\b(?![./:_=-]\w|\s*[=:])(?=([^,;!?]*))",
     re.IGNORECASE,
 )
-_FEWEST_WORDS, _MOST_WORDS = 2, 20
+_FEWEST_WORDS, _MOST_WORDS, _MOST_PAIRS = 2, 20, 48
 _NEAR = 6
 """Words after a verb among which its object is looked for."""
 
@@ -138,7 +141,7 @@ _ASKS_SO = Alternatives(
     re.IGNORECASE,
 )
 _ADDRESS = late_pattern(r"\[[^\]]*\]\((?:https?:)[^)]*\)|https?://\S+")
-_CODE = late_pattern(r"\w\s=\s\S|[{;]$|[A-Z_]{4,}=|\b[\w+-]{40,}", re.ASCII)
+_CODE = late_pattern(r"\*\*|\w\s=\s\S|[{;]$|[A-Z_]{4,}=|\b[\w+-]{40,}", re.ASCII)
 _SPELT = late_pattern(r"[/.\\_=<>{}()\d]")
 
 
@@ -146,6 +149,7 @@ def said(trace: Trace, words: Sequence[Typed] | None = None) -> Iterator[Said]:
     """The sentences that the user typed, but for commands of the host and for long ones; `words`
     as for `wishes`."""
     first = next((turn.number for turn in trace.turns if turn.prompt), 0)
+    changed = {turn.number for turn in trace.turns if any(map(_changes_code, turn.calls))}
     for one in typed(trace) if words is None else words:
         for sentence in one.sentences:
             plain = _ADDRESS.sub(" ", sentence)
@@ -153,14 +157,23 @@ def said(trace: Trace, words: Sequence[Typed] | None = None) -> Iterator[Said]:
             if (sentence.startswith("/") and len(about) <= _FEWEST_WORDS) or _CODE.search(plain):
                 continue  # a command of the host, a line of a file
             telling = {word for word in about if not _APPROVAL.match(word)}
-            outside = tuple(_outside(sentence))
-            if len(telling) > _MOST_WORDS or (len(telling) < _FEWEST_WORDS and not outside):
+            outside = (*_outside(sentence), *_places(sentence, trace.project))
+            most = _MOST_PAIRS if WIDE.search(sentence) else _MOST_WORDS
+            if len(telling) > most or (len(telling) < _FEWEST_WORDS and not outside):
                 continue
             talks = sentence.endswith(("?", "？")) or _TALKS.match(sentence)
             talks = talks or (WIDE.search(sentence) and QUESTIONS_ABROAD.search(sentence))
             asks = not talks or bool(_ASKS_SO.search(sentence))
             at = 0 if one.turn == first else one.turn
-            yield Said(at, sentence, tuple(about), asks, outside)
+            yield Said(at, sentence, tuple(about), asks, outside, one.turn in changed)
+
+
+def _changes_code(call: ToolCall) -> bool:
+    documents = (path.casefold().endswith(_WRITTEN) for path in paths_of(call))
+    return call.kind in ("write", "edit") and not call.failed and not all(documents)
+
+
+_WRITTEN = (".md", ".mdx", ".rst", ".txt", ".adoc")
 
 
 _OUTSIDE = late_pattern(
@@ -181,6 +194,33 @@ _GUIDES = late_pattern(
     rf"|(?:按照|根据|根據|遵循|参考)\s?{_PAGE}",
     re.ASCII | re.IGNORECASE,
 )
+
+
+_PLACE = late_pattern(
+    r"(?<![\w.~/-])(?:[A-Za-z]:[\\/]|/(?:Users|home|opt|srv|mnt|data|workspaces?)/|~/)[^\s,，。;；:：'\"`()<>?*|]+"
+)
+_PASSING = late_pattern(
+    r"(?i:/(?:Downloads|Desktop|Pictures|Bilder|Temp|tmp|Screenshots?|node_modules|\.cache|\.claude|\.codex)(?:/|$))"
+)
+
+
+def _places(sentence: str, project: str) -> Iterator[str]:
+    """The folders outside of `project` that a sentence names by their whole paths, each with those
+    that it lies in, up to the second below a home."""
+    own = project.replace("\\", "/").rstrip("/").casefold() + "/"
+    for named in _PLACE.findall(sentence):
+        path = named.replace("\\", "/").rstrip("/.")
+        if _PASSING.search(path):
+            continue
+        parts = path.split("/")
+        if "." in parts[-1].lstrip("."):
+            parts.pop()
+        for end in range(len(parts), 2 if parts[0] else 4, -1):
+            folder = "/".join(parts[:end])
+            if not f"{folder.casefold()}/".startswith(own) and not own.startswith(
+                f"{folder.casefold()}/"
+            ):
+                yield folder + "/"
 
 
 def _outside(sentence: str) -> Iterator[str]:
@@ -249,18 +289,40 @@ _WAITS = Alternatives(
 )
 # That an act was left out, which the user had thought of as done.
 _FORGOTTEN = Alternatives(
-    r"\b(?:did(?:n['’]?t)?\s+you|haven['’]?t\s+you|have\s+you|you\s+(?:didn['’]?t|did\s+not"
+    r"\b(?:d[di]{1,3}d?(?:n['’]?t)?\s+(?:you|yo|u)|haven['’]?t\s+you|have\s+you|you\s+(?:didn['’]?t|did\s+not"
     r"|haven['’]?t|forgot\s+to)|why\s+(?:didn['’]?t|haven['’]?t)\s+you)\s+(?:not\s+|already\s+)?"
-    r"(?:\w+\s+and\s+)?(?P<act>push|commit)(?:t?ed)?\b(?![^?]*\bdid\s+you\b)"
+    r"(?:\w+\s+and\s+)?(?P<act>push|comm?it)(?:t?ed)?\b(?![^?]*\bdid\s+you\b)"
     r"|\b(?:you|it|all|this|that)\s+(?:is\s+|all\s+)*(?:\w+\s+and\s+)?(?P<done>push|commit)t?ed\b"
     r"[^?.]*\?|\bwhy\s+(?P<left>un(?:push|commit)t?ed|unstaged)\b"
     r"|(?P<ja>プッシュ|コミット|push|commit)(?:し|され)て(?:い)?ない|(?:没有?|沒有?)(?P<zh>提交|推送)",
     re.IGNORECASE,
 )
+# That the agent is to do itself what it told the user to do.
+_YOURSELF = late_pattern(
+    r"\b(?:do|run|execute|start|check|test|fix|install|try|verify|perform)\s+(?:(?:it|that|this|those|these|them|all|everything"
+    r"|the)\b[^.?!,]{0,40}\s)?(?:(?:by\s+)?yourself|on\s+your\s+own|for\s+me)\b"
+    r"|\bable\s+to\s+\w+\s+(?:\w+\s+)?by\s+yourself\b|\byou\s+can\s+do\s+(?:that|it|this|those|them)(?:\s+(?:too|yourself|for\s+me))\b"
+    r"|\bmach(?:e|st)?\s+(?:du\s+)?(?:das|es)\s+(?:bitte\s+)?(?:selbst|selber)\b|\bfais-le\s+toi-même\b"
+    r"|\btu\s+peux\s+(?:le|la|les)\s+faire\s+toi-même\b|\bhazlo\s+tú\b|\bpuedes\s+hacerlo\s+tú\b|\bfaça\s+você\s+mesmo\b"
+    r"|\bvocê\s+mesmo\s+(?:pode|faz|execut)|\bfallo\s+tu\b|\bpuoi\s+farlo\s+tu\b|\bты\s+(?:и\s+)?сам\s+можешь\b|\bdoe\s+het\s+zelf\b"
+    r"|\b(?:сделай|запусти|проверь|выполни|исправь)(?:\s+\w+){0,2}\s+сам\b|\bkendin\s+(?:yap|çalıştır)|\bzrób\s+to\s+sam\b"
+    r"|你(?:自己|直接)(?:来|去|來)?(?:做|执行|執行|运行|運行|操作|改|测试|測試|跑|完成|处理|處理|修)"
+    r"|(?:あなた|自分|そちら)(?:自身)?で(?:やって|実行し|実施し|確認し|対応し|修正し|試し|テストし)"
+    r"|(?:직접|네가|스스로)\s*(?:해\s*(?:줘|봐)|실행|확인|테스트|수정)",
+    re.IGNORECASE,
+)
 _ACTS_LEFT = {
     "コミット": "commit", "提交": "commit", "プッシュ": "push", "推送": "push", "unpushed": "push",
-    "uncommitted": "commit", "unstaged": "commit",
+    "uncommitted": "commit", "unstaged": "commit", "comit": "commit",
 }  # fmt: skip
+
+
+_SPARED = late_pattern(
+    rf"\b{NOT}\b|\bi(?:['’]ll|\s+will|\s+can)\b|不要|别|別|ないで|\bне\b", re.IGNORECASE
+)
+_WONDERS = late_pattern(
+    r"\W*(?:why|how|what|where|is|are|was|do|does|did|has|have)\b", re.IGNORECASE
+)
 
 
 def _besides(at: int, sentence: str, first: bool) -> Iterator[Request]:
@@ -275,6 +337,10 @@ def _besides(at: int, sentence: str, first: bool) -> Iterator[Request]:
         yield Request(at, sentence, "fold", "commits")
     if _WAITS.search(sentence):
         yield Request(at, sentence, "plan", "")
+    if _YOURSELF.search(sentence) and not _SPARED.search(sentence):
+        yield Request(at, sentence, "do", "yourself")
+    if (tongue := asked_tongue(sentence)) and not _WONDERS.match(sentence):
+        yield Request(at, sentence, "language", tongue)
     if found := _FORGOTTEN.search(sentence):
         act = next(word.casefold() for word in found.groupdict().values() if word)
         yield Request(at, sentence, "forgotten", _ACTS_LEFT.get(act, act))
@@ -288,7 +354,8 @@ def requests(trace: Trace, words: Sequence[Typed] | None = None) -> list[Request
         before: list[str] = []
         for sentence in one.sentences:
             found += _besides(one.turn, sentence, one.turn == start)
-            for asks in _ASKED.finditer(sentence[:200]):
+            heading = sentence.endswith((":", "："))
+            for asks in _ASKED.finditer("" if heading else sentence[:200]):
                 known = _VERBS.get(asks[1].casefold())
                 if known is None or _UNASKED.search(sentence[: asks.start(1)]):
                     continue
