@@ -500,7 +500,7 @@ def language_of_work(sentence: str) -> str:
 
 
 # Whether a page has been followed: then it is to be.
-_FOLLOWED = late_pattern(
+_FOLLOWED = Alternatives(
     r"[^\n.?!]*(?:\b(?:guidelines?|protocols?|rules|conventions|standards|process|checklist)\b[^.\n]{0,60}\b(?:followed"
     r"|respected|adhered\s+to|complied\s+with|kept)\b|\b(?:eingehalten|befolgt|respectée?s|seguid[oa]s?|rispettat[eio]"
     r"|соблюд\w+|naleefd)\b|遵[循守]|按照了|に(?:従|沿)っ|지켜|따랐)[^.\n]{0,40}?@?[\w./-]+\.(?:mdx?|rst|adoc)\b",
@@ -532,7 +532,7 @@ def worked_command(text: str) -> str:
 
 
 # Where something lies outside of the project, or what it is called: no wish, but as lasting.
-_PLACED = late_pattern(
+_PLACED = Alternatives(
     r"""\b(?:is|are|lives?|lies|located|kept|stored|cloned)\s+(?:\w+\s+){0,2}?(?:at|in|under)?\s*
       [`'"]?(?:~|\.\.)/(?!Desktop|Downloads)[\w.][^\s?]* | (?:~|\.\.)/\S+\s+is\s+where\b
     | \bthe\s+(?:[\w-]+\s+){0,2}(?:binary|command|domain|executable|package|port|repo|tool)
