@@ -75,14 +75,9 @@ _FOREIGN_KEYS = (
     "schlüssel", "clé", "ключ", "токен", "キー", "トークン", "키", "토큰", "密钥", "密鑰", "金鑰",
     "令牌",
 )  # fmt: skip
-_find_foreign_letter = re.compile(
-    "["
-    + "".join(
-        next(c for c in word if not c.isascii())
-        for word in (*_FOREIGN, *_FOREIGN_KEYS, *FOREIGN_BEGINNINGS)
-    )
-    + "]"
-).search
+_BEYOND_ASCII = (*_FOREIGN, *_FOREIGN_KEYS, *FOREIGN_BEGINNINGS)
+_LETTERS = "".join(next(c for c in word if not c.isascii()) for word in _BEYOND_ASCII)
+_find_foreign_letter = re.compile(f"[{_LETTERS}{_LETTERS.upper()}]").search
 """One of these stands wherever one of those words does."""
 # In lower case, what a name holds; `key` only after one of KEY_KINDS.
 _ANCHORS = (
@@ -195,14 +190,15 @@ def words_in(lower: str, among: Iterable[str] | None = None) -> frozenset[str]:
     if len(lower) < _SHORT and not _find_word(lower):
         return frozenset()
     found = [word for word in _SEEDS if word in lower]
-    return frozenset(found + [word for word in _LONGER if word in lower] if found else ())
+    return frozenset(found + [long for word in found for long in _LONGER[word] if long in lower])
 
 
 def _foreign(text: str) -> str:
     """`text` in small letters, where one of the foreign words may stand in it; else nothing."""
-    small = text.lower() if not text.isascii() else ""
-    small = small if len(small) in (0, len(text)) else text
-    return small if _find_foreign_letter(small) else ""  # most hold a dash or a tick
+    if text.isascii() or not _find_foreign_letter(text):
+        return ""  # most hold a dash or a tick
+    small = text.lower()
+    return small if len(small) == len(text) else text
 
 
 def _names(text: str, lower: str, words: frozenset[str]) -> set[int]:
@@ -539,10 +535,11 @@ def _is_given(value: str) -> bool:
 
 def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """What is piped into a prompt for a password, pairs of a name and a password, ~/.pgpass."""
-    if not words.isdisjoint(_READ_BY) and any(word in lower for word in READERS):
-        for word in ("echo ", "printf ", "yes "):
+    given = [word for word in ("echo ", "printf ", "yes ", "<<<") if word in text]
+    if given and not words.isdisjoint(_READ_BY) and any(word in lower for word in READERS):
+        for word in given:
             yield from _given(PIPED.match(text, at) for at in places(text, word))
-        if "<<<" in text:
+        if "<<<" in given:
             yield from _given(FED.match(text, at) for w in READERS for at in places(text, w))
     for word in _LOGINS:
         for at in places(lower, word) if word in words else ():
@@ -575,7 +572,7 @@ _OTHER_WORDS = (
 )
 _ALL_WORDS = tuple(dict.fromkeys((*_ANCHORS, *_OTHER_WORDS)))
 _SEEDS = tuple(word for word in _ALL_WORDS if sum(part in word for part in _ALL_WORDS) == 1)
-_LONGER = tuple(word for word in _ALL_WORDS if word not in _SEEDS)
+_LONGER = {seed: [word for word in _ALL_WORDS if seed in word and word != seed] for seed in _SEEDS}
 """Words that hold another of them, so that they stand nowhere without it."""
 _SIGNS = ("://", " /p:", ":5432:", ":*:")
 _SHORT = 40

@@ -81,6 +81,7 @@ def count_session(trace: Trace, copied: frozenset[int] = frozenset()) -> Counted
     turns = tuple((turn.number, copied_turns.turn_keys(trace.host, turn)) for turn in trace.turns)
     trace = Trace(trace.head, tuple(turn for turn in trace.turns if turn.number not in copied))
     by_call = runs_by_call(trace)
+    words = list(typed_words.typed(trace))
     return CountedSession(
         trace.id,
         trace.project,
@@ -88,12 +89,12 @@ def count_session(trace: Trace, copied: frozenset[int] = frozenset()) -> Counted
         str(trace.head.started or ""),
         str(trace.head.ended or ""),
         bool(trace.user_words),
-        tuple(wishes.wishes(trace)),
-        tuple(requests.requests(trace)),
-        tuple(requests.said(trace)),
+        tuple(wishes.wishes(trace, words)),
+        tuple(requests.requests(trace, words)),
+        tuple(requests.said(trace, words)),
         counted_runs(trace, lasting_runs(trace, by_call)),
         tuple(done for call, runs in by_call for done in done_by(call, runs, trace.project)),
-        changes_of(trace),
+        changes_of(trace, words),
         turns,
         programs_run(trace),
         logs_read(trace),

@@ -366,8 +366,8 @@ def _outside(project: str, traces: list[CountedSession]) -> Iterator[RequestFind
     by_name: dict[str, list[tuple[Quote, str]]] = {}
     for trace in traces:
         for said in trace.said:
-            quote = Quote(clean(said.text), trace.id, said.turn)
             for name in said.outside:
+                quote = Quote(clean(said.text), trace.id, said.turn)
                 whole = name.startswith(("/", "~")) or ":" in name
                 last = name.rstrip("/") if whole else name.rstrip("/").rpartition("/")[2]
                 by_name.setdefault(last.casefold(), []).append((quote, name))

@@ -15,6 +15,7 @@ from itertools import combinations, pairwise
 
 import msgspec
 
+from tacit.base.patterns import Alternatives
 from tacit.base.secrets import clean
 from tacit.learn.rates import FEWEST, Rate, usual_form
 from tacit.learn.runs import CountedRun, path_within
@@ -24,7 +25,7 @@ from tacit.traces.observations import paths_of
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import ToolCall, Trace
-from tacit.traces.typed_words import telling_words, typed
+from tacit.traces.typed_words import Typed, telling_words, typed
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -80,10 +81,10 @@ class SessionChanges(msgspec.Struct, frozen=True, omit_defaults=True):
     day: str = ""
 
 
-def changes_of(trace: Trace) -> SessionChanges:
-    """What a session changed and committed."""
+def changes_of(trace: Trace, words: Sequence[Typed] | None = None) -> SessionChanges:
+    """What a session changed and committed; `words` are what the user typed, where known."""
     edited = sorted(edited_files(trace))
-    named = sorted(_named_later(trace, edited))
+    named = sorted(_named_later(typed(trace) if words is None else words, edited))
     commits, subjects = _commits(trace)
     day = str(trace.head.ended or trace.head.started or "")[:10]
     return SessionChanges(trace.id, tuple(edited), tuple(named), commits, subjects, day)
@@ -150,17 +151,17 @@ def pairs(sessions: Iterable[SessionChanges]) -> tuple[Pair, ...]:
 _NEARLY = 0.9
 
 
-_TOO = re.compile(
+_TOO = Alternatives(
     r"\b(?:too|also|as\s+well|same|likewise|auch|ebenso|aussi|également|también|igual|anche|também"
     r"|тоже|также)\b|也|同样|も同|도\b",
     re.IGNORECASE,
 )
 
 
-def _named_later(trace: Trace, edited: list[str]) -> set[str]:
+def _named_later(typed: Iterable[Typed], edited: list[str]) -> set[str]:
     """The files that the user, after work had been done, said need the same, perhaps misspelt."""
     names = {os.path.basename(path): path for path in edited}
-    said = [one.text for one in typed(trace) if one.worked and _TOO.search(one.text)]
+    said = [one.text for one in typed if one.worked and _TOO.search(one.text)]
     words = [word.strip("`'\".,:;?!()@") for text in said for word in text.split() if "." in word]
     near = (get_close_matches(os.path.basename(word), names, 1, _NEARLY) for word in words)
     return {names[name] for found in near for name in found}
@@ -258,13 +259,14 @@ def _commits(
 
 def _git_parts(call: ToolCall) -> Iterator[tuple[str, list[str]]]:
     """The commands of git in a call that worked, each with its words behind the name."""
-    if call.kind != "shell" or call_outcome(call).state != "worked":
+    if call.kind != "shell" or "git" not in command_of(call):
         return
-    for part in joined_commands(command_of(call)):
-        name, words = purpose_of(part.words), list(part.words)
+    named = ((purpose_of(part.words), part.words) for part in joined_commands(command_of(call)))
+    staging = [(name, words) for name, words in named if name in ("git add", "git commit")]
+    for name, words in staging if staging and call_outcome(call).state == "worked" else ():
         verb = name.removeprefix("git ")
-        if name in ("git add", "git commit") and verb in words:  # not within another's quotes
-            yield name, words[words.index(verb) + 1 :]
+        if verb in words:  # not within another's quotes
+            yield name, list(words[words.index(verb) + 1 :])
 
 
 def _pending(printed: str) -> set[str]:

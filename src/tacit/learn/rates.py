@@ -22,7 +22,8 @@ class Rate(msgspec.Struct, frozen=True):
 
     purpose: str
     form: str
-    """The form that worked in most sessions, or that most have where it seldom works."""
+    """The form that worked in most sessions, or that most have where it seldom works; the purpose
+    where one session alone shows it."""
     runs: int
     failed: int
     sessions: tuple[str, ...]
@@ -53,6 +54,10 @@ def count_rates(runs: Iterable[CountedRun]) -> dict[str, Rate]:
 
 def _rate(purpose: str, runs: list[CountedRun]) -> Rate:
     worked = [run for run in runs if run.outcome.state == "worked"]
+    sessions = tuple(dict.fromkeys(run.session for run in runs))
+    counts = len(runs), len(runs) - len(worked), sessions
+    if len(sessions) < FEWEST:  # nobody is told how it is called
+        return Rate(purpose, purpose, *counts)
     said = Counter(
         re.sub(r"\d{2,}|[1-9]", "…", r.outcome.evidence)
         for r in worked
@@ -62,7 +67,6 @@ def _rate(purpose: str, runs: list[CountedRun]) -> Rate:
     )
     says = next((line for line, count in said.most_common(1) if count >= FEWEST), "")
     says = says if says_well(work_class(purpose), says) and not _SAYS_LITTLE.search(says) else ""
-    sessions = tuple(dict.fromkeys(run.session for run in runs))
     telling = worked if len({run.session for run in worked}) >= FEWEST else runs
     folders = Counter(f for f, _ in {(r.folder, r.session): 0 for r in telling} if f is not None)
     folder, count = max(folders.items(), key=lambda item: item[1], default=("", 0))

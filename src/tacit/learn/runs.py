@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from tacit.base.display import one_line, shorten
+from tacit.base.patterns import Alternatives
 from tacit.base.secrets import clean
 from tacit.learn.lint_rules import HOOKED, failed_steps, rules_named, stopped_by_hook
 from tacit.traces.command_line import SimpleCommand, joined_commands
@@ -485,7 +486,7 @@ def _files_written(trace: Trace) -> set[str]:
 
 
 # How programs say that they were called wrongly, or are not there.
-CALLED_WRONGLY = re.compile(
+CALLED_WRONGLY = Alternatives(
     r"command not found|not found\b|no such (?:file|option|command|task)|unrecogni[sz]ed"
     r"|unknown (?:option|flag|command|subcommand"
     r"|argument|task|script)|unexpected argument|invalid (?:option|choice|argument)|^usage:"
@@ -508,7 +509,7 @@ CALLED_WRONGLY = re.compile(
     r"|connection to the server .* refused",
     re.IGNORECASE,
 )
-SANDBOXED = re.compile(
+SANDBOXED = Alternatives(
     r"\bEPERM\b|operation not permitted|could not resolve host|error connecting to|EAI_AGAIN"
     r"|read-only file system|network is unreachable|ENOTFOUND|token in \S+ is invalid",
     re.IGNORECASE,

@@ -16,6 +16,8 @@ _HERE = late_pattern(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2")
 _REDIRECT = late_pattern(r"&>>?|<<<|>>|>\||[<>]&|<>|[<>]")
 _PLAIN = late_pattern(r"[A-Za-z0-9_./:=,+@%~^-]+")
 """What stands for itself wherever it stands."""
+_STOPS = {"'": late_pattern("'"), '"': late_pattern(r'["\\]'), "`": late_pattern(r"[`\\]")}
+"""What ends a string, or stands before a character that does not."""
 _ENDS = late_pattern(r"&&|\|\||\|&|;;|[;&|()\n]")
 # Words that only build a larger command: the rest of the line is what is done.
 _OPENS = {"if", "elif", "then", "else", "do", "while", "until", "!", "{", "time"}
@@ -34,7 +36,7 @@ def joined_commands(text: str) -> list[SimpleCommand]:
     return list(_joined_commands(text))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _joined_commands(text: str) -> tuple[SimpleCommand, ...]:
     """The same; what is asked about one call is asked in a row."""
     reader = _Reader(text[:_MOST].replace("\\\n", " "))
@@ -128,13 +130,11 @@ class _Reader:
         """Where the string that begins at `at` is over."""
         quote = self.text[at]
         at += 1
-        while at < len(self.text):
-            if self.text[at] == "\\" and quote != "'":
-                at += 1
-            elif self.text[at] == quote:
-                return at + 1
-            at += 1
-        return at
+        while found := _STOPS[quote].search(self.text, at):
+            if found[0] == quote:
+                return found.end()
+            at = found.end() + 1
+        return max(at, len(self.text))
 
     def _close(self, at: int) -> int:
         """Behind the bracket that closes the one at `at`."""

@@ -6,15 +6,15 @@ asked for again and again over sessions is the learner's to say.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tacit.base.patterns import late_pattern
+from tacit.base.patterns import Alternatives, late_pattern
 from tacit.traces.observations import paths_of
 from tacit.traces.standing_orders import QUESTIONS_ABROAD, asked_tongue
 from tacit.traces.trace import ToolCall, Trace
-from tacit.traces.typed_words import WIDE, WORDS, sentences, subject_words, telling_words, typed
+from tacit.traces.typed_words import WIDE, WORDS, Typed, subject_words, telling_words, typed
 from tacit.traces.wishes import NOT
 
 
@@ -135,7 +135,7 @@ _TALKS = late_pattern(
 
 
 # What asks though it ends in a question mark: politely, or in reproach.
-_ASKS_SO = late_pattern(
+_ASKS_SO = Alternatives(
     r"\b(?:can|could|would|will)\s+(?:you|we)\b|\b(?:are|ca|could|did|do|have|is|should|was|would)"
     r"n['’]?t\b|\bwhy\s+(?:are|is)\s+\w+\s+still\b|\bdid\s+you\b|ないの|ませんか|没有?.{0,6}[吗嗎]",
     re.IGNORECASE,
@@ -145,17 +145,18 @@ _CODE = late_pattern(r"\*\*|\w\s=\s\S|[{;]$|[A-Z_]{4,}=|\b[\w+-]{40,}", re.ASCII
 _SPELT = late_pattern(r"[/.\\_=<>{}()\d]")
 
 
-def said(trace: Trace) -> Iterator[Said]:
-    """The sentences that the user typed, but for commands of the host and for long ones."""
+def said(trace: Trace, words: Sequence[Typed] | None = None) -> Iterator[Said]:
+    """The sentences that the user typed, but for commands of the host and for long ones; `words`
+    as for `wishes`."""
     first = next((turn.number for turn in trace.turns if turn.prompt), 0)
     changed = {turn.number for turn in trace.turns if any(map(_changes_code, turn.calls))}
-    for one in typed(trace):
-        for sentence in sentences(one.text):
+    for one in typed(trace) if words is None else words:
+        for sentence in one.sentences:
             plain = _ADDRESS.sub(" ", sentence)
-            words = [w for w in subject_words(plain.replace("-", " ")) if not _SPELT.search(w)]
-            if (sentence.startswith("/") and len(words) <= _FEWEST_WORDS) or _CODE.search(plain):
+            about = [w for w in subject_words(plain.replace("-", " ")) if not _SPELT.search(w)]
+            if (sentence.startswith("/") and len(about) <= _FEWEST_WORDS) or _CODE.search(plain):
                 continue  # a command of the host, a line of a file
-            telling = {word for word in words if not _APPROVAL.match(word)}
+            telling = {word for word in about if not _APPROVAL.match(word)}
             outside = (*_outside(sentence), *_places(sentence, trace.project))
             most = _MOST_PAIRS if WIDE.search(sentence) else _MOST_WORDS
             if len(telling) > most or (len(telling) < _FEWEST_WORDS and not outside):
@@ -164,7 +165,7 @@ def said(trace: Trace) -> Iterator[Said]:
             talks = talks or (WIDE.search(sentence) and QUESTIONS_ABROAD.search(sentence))
             asks = not talks or bool(_ASKS_SO.search(sentence))
             at = 0 if one.turn == first else one.turn
-            yield Said(at, sentence, tuple(words), asks, outside, one.turn in changed)
+            yield Said(at, sentence, tuple(about), asks, outside, one.turn in changed)
 
 
 def _changes_code(call: ToolCall) -> bool:
@@ -184,6 +185,7 @@ _OUTSIDE = late_pattern(
 
 
 _PAGE = r"@?((?!\S*(?:plan|task|todo))(?:[\w.-]+/[\w./-]*|[\w-]+\.(?:mdx?|rst|txt)))"
+_NAMES_PAGE = late_pattern(r"/|\.(?:md|rst|txt)", re.ASCII | re.IGNORECASE)
 # A page or folder of the project that work is to follow.
 _GUIDES = late_pattern(
     r"\b(?:follow(?:ing)?|according\s+to|based\s+on|as\s+(?:defined|described)\s+in|gemäß|selon|según"
@@ -224,9 +226,9 @@ def _places(sentence: str, project: str) -> Iterator[str]:
 def _outside(sentence: str) -> Iterator[str]:
     """The repositories and folders beside the project that a sentence names, and what of the
     project it says is to be followed: the folder, where it lies in one."""
-    for named in _OUTSIDE.findall(sentence):
+    for named in _OUTSIDE.findall(sentence) if "/" in sentence else ():
         yield next(filter(None, named)).removesuffix(".git")
-    for named in _GUIDES.findall(sentence):
+    for named in _GUIDES.findall(sentence) if _NAMES_PAGE.search(sentence) else ():
         path = next(filter(None, named))
         yield path.partition("/")[0] + "/" if "/" in path else path
 
@@ -252,12 +254,12 @@ def _let_go(trace: Trace) -> Iterator[Request]:
         planned = bool(turn.steps) and not changed
 
 
-_IN_A_PR = late_pattern(
+_IN_A_PR = Alternatives(
     r"\bin\s+(?:an?|another|its\s+own)\s+(?:new\s+|separate\s+)?(?:branch\s?/\s?)?(?:pr|pull\s+request)\b",
     re.IGNORECASE,
 )
 # That a change belongs to a commit that is there already.
-_FOLDS = late_pattern(
+_FOLDS = Alternatives(
     r"\b(?:fix-?up|fold(?:ed)?|squash|amm?end|add(?:ed)?|put)\b[^.?!]*\b(?:in)?to\s+(?:the|an?|its)\s+"
     r"(?:right|current|existing|last|previous|same|original|first)\s+commits?\b"
     r"|\bfix-?up\s+(?:in|commits?\b)|\bfold(?:ed)?\s+(?:in\b|into\b)[^.?!]*\bcommits?\b"
@@ -267,7 +269,7 @@ _FOLDS = late_pattern(
 _LINK = late_pattern(r"https?://[^\s)\]]+?/([a-z]+)/[\w.-]*\d[^\s)\]]*", re.IGNORECASE)
 _LINKED = {"discussions": "discussion", "issues": "issue", "pull": "PR", "runs": "CI"}
 # That nothing is to be changed before the user has seen what is meant to be.
-_WAITS = late_pattern(
+_WAITS = Alternatives(
     r"\b(?:do\s+not|don['’]?t)\s+(?:change|touch|edit|write|modify|implement)\b[^.?!]*"
     r"(?:\bcode\b|\banything\b|\bfiles?\b)[^.?!]*\byet\b|\bno\s+(?:code\s+)?changes\s+ye[ts]\b"
     r"|\b(?:analysis|plan|proposal|design)\s+first\b|\bfirst\s+(?:give|show|send|write)\s+me\b"
@@ -286,7 +288,7 @@ _WAITS = late_pattern(
     re.IGNORECASE,
 )
 # That an act was left out, which the user had thought of as done.
-_FORGOTTEN = late_pattern(
+_FORGOTTEN = Alternatives(
     r"\b(?:d[di]{1,3}d?(?:n['’]?t)?\s+(?:you|yo|u)|haven['’]?t\s+you|have\s+you|you\s+(?:didn['’]?t|did\s+not"
     r"|haven['’]?t|forgot\s+to)|why\s+(?:didn['’]?t|haven['’]?t)\s+you)\s+(?:not\s+|already\s+)?"
     r"(?:\w+\s+and\s+)?(?P<act>push|comm?it)(?:t?ed)?\b(?![^?]*\bdid\s+you\b)"
@@ -344,39 +346,39 @@ def _besides(at: int, sentence: str, first: bool) -> Iterator[Request]:
         yield Request(at, sentence, "forgotten", _ACTS_LEFT.get(act, act))
 
 
-def requests(trace: Trace) -> list[Request]:
-    """What the user asked for in a few words, in order."""
+def requests(trace: Trace, words: Sequence[Typed] | None = None) -> list[Request]:
+    """What the user asked for in a few words, in order; `words` as for `wishes`."""
     found = list(_let_go(trace))
     start = next((turn.number for turn in trace.turns if turn.prompt), 0)
-    for one in typed(trace):
+    for one in typed(trace) if words is None else words:
         before: list[str] = []
-        for sentence in sentences(one.text):
+        for sentence in one.sentences:
             found += _besides(one.turn, sentence, one.turn == start)
             heading = sentence.endswith((":", "："))
             for asks in _ASKED.finditer("" if heading else sentence[:200]):
                 known = _VERBS.get(asks[1].casefold())
                 if known is None or _UNASKED.search(sentence[: asks.start(1)]):
                     continue
-                words = WORDS.findall(asks[2])
-                if words[:1] and known in _NOUNS and _NOUNS[known].fullmatch(words[0]):
+                after = WORDS.findall(asks[2])
+                if after[:1] and known in _NOUNS and _NOUNS[known].fullmatch(after[0]):
                     continue  # a thing that is called after it
-                thing = _thing(words[:_NEAR])
-                if not thing and words[:1] and words[0].casefold() in _IT:
+                thing = _thing(after[:_NEAR])
+                if not thing and after[:1] and after[0].casefold() in _IT:
                     thing = _thing(before)
                 if (
                     known == "review"
                     and thing in ("", "issue", "discussion")
-                    and telling_words(" ".join(words[:_NEAR]))
+                    and telling_words(" ".join(after[:_NEAR]))
                 ):
                     continue  # something else than what was done
-                if (known, thing) == ("update", "docs") and not _follows(sentence, words):
+                if (known, thing) == ("update", "docs") and not _follows(sentence, after):
                     continue  # what they are to say, once
-                if known == "merge" and any(_FILES.search(word) for word in words[:3]):
+                if known == "merge" and any(_FILES.search(word) for word in after[:3]):
                     continue  # no branch
                 known = "commit" if thing == "commit" and known in _MAKES else known
                 if (known, thing) == ("create", "PR"):
                     known = "open-pr"
-                found.append(Request(one.turn, sentence, known, _meant_thing(known, thing, words)))
+                found.append(Request(one.turn, sentence, known, _meant_thing(known, thing, after)))
             if _SPLIT.search(sentence):
                 found += [
                     Request(one.turn, sentence, "split", "commits"),
@@ -424,7 +426,7 @@ _NOUNS = {
     )
 }
 """What is called after an act, and is none."""
-_SPLIT = late_pattern(
+_SPLIT = Alternatives(
     r"\b(?:separate|distinct|different|meaningful|logical|atomic|individual|several|\d)\s+commits\b"
     r"|\b(?:divide|split|group)\b[^.?!]*\bcommits?\b|\bcommits?\s+(?:by|per)\s+\w",
     re.IGNORECASE,

@@ -7,7 +7,7 @@ which language is spoken, where something lies. What else is wished for is `wish
 
 import re
 
-from tacit.base.patterns import late_pattern
+from tacit.base.patterns import Alternatives, late_pattern
 from tacit.traces.typed_words import WIDE, content_words, subject_words
 
 _MEMORY = r"(?:mem+o?r+o?[yrti]?(?:es|y)?|memory\.md)"
@@ -93,15 +93,15 @@ _ABROAD = (
     r"|\bunutma(?:yın)?(?:\s*[:,]|\W*$)|\b(?:bunu\s+)?(?:hafızana|hafızaya|belleğine)\s+(?:kaydet|ekle|al)\b"
     r"|\bzapamiętaj\b(?:\s*[,:]|\s+że\b)|याद\s+रख(?:ना|ो|ें|िए|िएगा)[,:]?(?:\s*कि)?"
 )
-_REMEMBER = late_pattern(rf"{_ENGLISH}|{_ABROAD}", re.IGNORECASE)
-_HINT = late_pattern(
+_REMEMBER = Alternatives(rf"{_ENGLISH}|{_ABROAD}", re.IGNORECASE)
+_HINT = Alternatives(
     r"mem|note|future|next\s+time|md\b|rules|skill|slash|\bas\s|order|prefer|guide|instruct|conven|merk"
     r"|onthoud|retiens|souviens|rappelle|recuerda|guard|anota|agrega|lembr|salv|ricord|tieni|annota|unutma|grav"
     r"|enregistre|garde|ajoute|speicher|schreib",
     re.IGNORECASE,
 )
 # What sounds like it, and is a question, praise, or about what somebody else remembers.
-_UNSAID = late_pattern(
+_UNSAID = Alternatives(
     r"\b(?:do|did|don['’]?t|didn['’]?t|can['’]?t|if|as|i)\s+(?:you\s+|i\s+|not\s+)?remember\b"
     r"|\bi\s+(?:really\s+)?liked?\s+how\b|不用记|不必记|別に覚え|기억\s*안",
     re.IGNORECASE,
@@ -161,7 +161,7 @@ _ASK_ME = (
     rf"|(?:ask\s+for|get|wait\s+for|await|need)\s+my\s+(?:\w+\s+)?{_CONSENT}"
 )
 # How agent and user work together: who is asked when, in which language, in what form.
-_TOGETHER = late_pattern(
+_TOGETHER = Alternatives(
     rf"""\b(?:{_ASK_ME})[^.?!]*\bbefore\s+(?!(?:it|this|that|the)\b)(?:you\s+)?\w+\s*
       (?!(?:\s(?:it|this|that|the)\b))
     | \bbefore\s+(?:you\s+)?(?:any|each|every|\w+ing|commit|push|edit|change
@@ -300,7 +300,7 @@ _KIND = (
     r"|standard|default|base\s+branch|main\s+branch|source\s+of\s+truth"
 )
 # What holds from now on, what serves a project for which purpose, and where things of one kind go.
-_STANDING = late_pattern(
+_STANDING = Alternatives(
     rf"""(?<!(?:minute|second)s\s)(?<!(?:hour|week
     |year)s\s)(?<!(?:month)s\s)(?<!days\s)\bfrom\s+now\b | \b(?:go
     |mov)ing\s+forward\b(?!\s+(?:with|on|to)\b)
@@ -500,7 +500,7 @@ def language_of_work(sentence: str) -> str:
 
 
 # Whether a page has been followed: then it is to be.
-_FOLLOWED = late_pattern(
+_FOLLOWED = Alternatives(
     r"[^\n.?!]*(?:\b(?:guidelines?|protocols?|rules|conventions|standards|process|checklist)\b[^.\n]{0,60}\b(?:followed"
     r"|respected|adhered\s+to|complied\s+with|kept)\b|\b(?:eingehalten|befolgt|respectée?s|seguid[oa]s?|rispettat[eio]"
     r"|соблюд\w+|naleefd)\b|遵[循守]|按照了|に(?:従|沿)っ|지켜|따랐)[^.\n]{0,40}?@?[\w./-]+\.(?:mdx?|rst|adoc)\b",
@@ -532,7 +532,7 @@ def worked_command(text: str) -> str:
 
 
 # Where something lies outside of the project, or what it is called: no wish, but as lasting.
-_PLACED = late_pattern(
+_PLACED = Alternatives(
     r"""\b(?:is|are|lives?|lies|located|kept|stored|cloned)\s+(?:\w+\s+){0,2}?(?:at|in|under)?\s*
       [`'"]?(?:~|\.\.)/(?!Desktop|Downloads)[\w.][^\s?]* | (?:~|\.\.)/\S+\s+is\s+where\b
     | \bthe\s+(?:[\w-]+\s+){0,2}(?:binary|command|domain|executable|package|port|repo|tool)

@@ -35,6 +35,8 @@ class Typed(msgspec.Struct, frozen=True):
     """Whether it was typed in refusing a piece of work: a command, an edit."""
     refused: str = ""
     """The command that was refused."""
+    sentences: tuple[str, ...] = ()
+    """Those of the text, as `sentences` gives them."""
 
 
 _DELEGATED = late_pattern(
@@ -80,12 +82,13 @@ def typed(trace: Trace) -> Iterator[Typed]:
         paragraph = "\n" not in prompt.strip() and not WIDE.search(prompt)
         most = _MOST_DICTATED if paragraph else MOST_TYPED
         if prompt and len(prompt) <= most and _is_typed(prompt):
-            yield Typed(turn.number, prompt, worked)
+            yield Typed(turn.number, prompt, worked, sentences=tuple(sentences(prompt)))
         for call in turn.calls:
             if reply := _own_words(call):
                 refuses = call.error == REFUSED and call.kind in _WORK
                 refused = command_of(call) if refuses and call.kind == "shell" else ""
-                yield Typed(turn.number, reply, True, refuses, refused)
+                told = tuple(sentences(reply))
+                yield Typed(turn.number, reply, True, refuses, refused, told)
         worked = worked or bool(turn.steps)
 
 

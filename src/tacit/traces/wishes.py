@@ -8,13 +8,13 @@ in a few words is `requests.py`'s.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Literal
 
 import msgspec
 
-from tacit.base.patterns import late_pattern
+from tacit.base.patterns import Alternatives, late_pattern
 from tacit.traces.command_line import joined_commands
 from tacit.traces.command_purposes import program_of, purpose_of
 from tacit.traces.standing_orders import (
@@ -81,7 +81,7 @@ _OF_WORK = (
 )
 """What work is made of: what always or never is to be with it says how one works."""
 # What says by itself that it is to last.
-_RULE = late_pattern(
+_RULE = Alternatives(
     rf"""{_START}(?:please\s+)?(?:always|never)\s+(?!\w+(?<!e)ed\b|(?:will|would|has|had|can)\b)[a-z]{{2,}}
     | \b(?:overall|in\s+general|generally),?\s+(?:(?:we|you|agents?)\s+(?:should|must)|{NOT}\s)
     | \bwe\s+should\s+(?:move\s+away\s+from|avoid|stop\s+\w+ing)\b
@@ -155,7 +155,7 @@ _RULE = late_pattern(
     re.IGNORECASE | re.VERBOSE,
 )
 # What is to be written down for the agents themselves, unless it only follows a change.
-_NOTED = late_pattern(
+_NOTED = Alternatives(
     r"\b(?:add|put|write|note|extend|update|include|document|save|record|referenced?"
     r"|(?<!the\s)(?<!this\s)change|an?\s+(?:statement|remark|note|rule|line))\b"
     r"(?:[^?!]*\b(?:in|into|to))?\s+(?:the\s+|our\s+)?@?"
@@ -166,16 +166,16 @@ _NOTED = late_pattern(
     r"(?:add|document|mention|note|say|state|write)\b",
     re.IGNORECASE,
 )
-_FOLLOWS = late_pattern(r"\b(?:recent|latest|align|accordingly|current|up\s+to\s+date)\b", re.I)
+_FOLLOWS = Alternatives(r"\b(?:recent|latest|align|accordingly|current|up\s+to\s+date)\b", re.I)
 # What lasts where it asks for something, and puts off where it does not.
-_LATER = late_pattern(r"\b(?:in\s+(?:the\s+)?future|next\s+time)\b", re.IGNORECASE)
-_TELLS = late_pattern(
+_LATER = Alternatives(r"\b(?:in\s+(?:the\s+)?future|next\s+time)\b", re.IGNORECASE)
+_TELLS = Alternatives(
     rf"\b(?:always|never|please|you\s+(?:should|must)|make\s+sure|ensure|let\s+me|ask|{NOT})\b"
     r"|(?:^|[,:]\s*|\btime\s+)(?:use|keep)\b",
     re.IGNORECASE,
 )
 # What is weighed, not wished for.
-_WEIGHED = late_pattern(
+_WEIGHED = Alternatives(
     r"^\W*(?:whether|which|who|why|how|what)\b|\bhow\s+(?:(?:we|i)\s+)?(?:can|could|should)\b|"
     r"\b(?:if|when|once|since|because|now)\s+we\s+(?:use|prefer|never|always|only)\b"
     r"|\b(?:i\s+was|was\s+just|been)\s+thinking\b|\bwhat\s+if\b|\bi\s+thought\b"
@@ -184,14 +184,14 @@ _WEIGHED = late_pattern(
     re.IGNORECASE,
 )
 # A question that is a request, and says that it is to last.
-_POLITE = late_pattern(
+_POLITE = Alternatives(
     r"\b(?:can|could|would|will)\s+(?:you|we)\b(?:[^.!?]|\.\w)*(?:\b(?:from\s+now\s+on"
     r"|going\s+forward|(?:every|each|any)\s*time\s+(?!i\b)|always)\b"
     r"|\bso\s+(?:that\s+)?(?:you|we|it)\b[^.!?]*\bin\s+(?:the\s+)?future\b)",
     re.IGNORECASE,
 )
 # What puts something right, and may be meant for once.
-_AGAINST = late_pattern(
+_AGAINST = Alternatives(
     rf"""{_START}(?:please\s+)?{NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)(?=\s)
     | \buse\s+[^.?!]+?(?:,\s*not|\s+instead\s+of|\s+rather\s+than|\s+and\s+not)\s
     | \buse\s+[\w./@-]+\s+not\s+[\w./@-]+\s*$
@@ -220,7 +220,7 @@ _AGAINST = late_pattern(
 )
 # What is forbidden of all such things: with its reason or what to do instead, or of what work is
 # made of. A number or a file is one thing of the moment.
-_FORBIDS = late_pattern(
+_FORBIDS = Alternatives(
     rf"""\b{NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)\s[^.?!]*?(?:\s[-–—]\s|,\s*(?:but|too|use)\b
     |\b(?:as|because|but|instead|otherwise|since|so\s+that)\s+\w)
     | \b{NOT}\s+(?:add|commit|include|mention|merge|open|put|push|run|use|write)\s+
@@ -252,12 +252,12 @@ _WITHDRAWS = late_pattern(
 # One thing instead of another: a decision of the moment, unless it is said again.
 _CONTRASTS_ABROAD = late_pattern(r"而不是|じゃな(?:くて|く、)|では?なく|말고")
 # How something is to behave.
-_BEHAVES = late_pattern(
+_BEHAVES = Alternatives(
     r"\b(?:must|should)\s+(?:always|never)\s+[a-z]{2,}|\b(?:is|are)\s+(?:forbidden|not\s+allowed)\b",
     re.IGNORECASE,
 )
 # How things are to be made, whatever they are.
-_MANNER = late_pattern(
+_MANNER = Alternatives(
     r"""\bi\s+(?:hate|(?:really\s+)?don['’]?t\s+like)\b
     | \bas\s+\w+\s+as\s+possible\b | \bthe\s+(?:simplest|shortest|smallest)\s+possible\b
     | \bnothing\s+(?:exotic|fancy|clever)\b | \bkeep\s+(?:it|them|this|things
@@ -274,7 +274,7 @@ _MANNER = late_pattern(
     | \b(?:easier|hard|harder)\s+to\s+(?:read|understand|grok|follow|maintain)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_FOR_ONCE = late_pattern(
+_FOR_ONCE = Alternatives(
     r"""\bfor\s+(?:now|the\s+moment|today|this\s+(?:one|time|session|task|pr|commit|test))\b
     | \bright\s+now\b
     | \bthis\s+(?:time|once|session)\b | (?<!users\s)\byet\b
@@ -296,7 +296,7 @@ _FOR_ONCE = late_pattern(
     re.IGNORECASE | re.VERBOSE,
 )
 # Said of how a program behaves, rather than of how work is to be done.
-_DESCRIBES = late_pattern(
+_DESCRIBES = Alternatives(
     r"""\b(?:it|this|that|which|they|he|she|there|button|page|test|app|user|command|hook|output|error|function)s?
         \s+(?:is|are|was|were|has|have|will|would|can|just|still|now|almost|nearly)?\s*(?:always
         |never)\b
@@ -309,7 +309,7 @@ _DESCRIBES = late_pattern(
     re.IGNORECASE | re.VERBOSE,
 )
 # Said of what is to be seen, or of one piece of code: what is built, rather than how.
-_BUILT = late_pattern(
+_BUILT = Alternatives(
     r"""\b(?:avatars?|banners?|borders?|buttons?|colou?rs?|dashboards?|dropdowns?|fonts?|footers?
     |icons?|logos?|menus?|modals?|navbars?|pages?|panels?|popups?|screens?|sidebars?|toasts?
     |tooltips?|tree\s?views?|view\s?trees?|webviews?|widgets?|displayed|hidden|visible
@@ -326,7 +326,7 @@ _TO_COME = late_pattern(
     re.IGNORECASE,
 )
 # What takes something away is done once, and nobody should do it by habit.
-_UNDOES = late_pattern(
+_UNDOES = Alternatives(
     r"(?<!never\s)(?<!not\s)(?<!n['’]t\s)(?<!before\s)\b(?:remo(?:ve|ev)|delete|wipe|erase|discard"
     r"|reset|force[- ]push)\b"
     r"|(?:削除し|消し|戻し)て|(?<!不要)(?<![别別勿])(?:删除|刪除|删掉|刪掉)|삭제\s?해|削除してもら",
@@ -375,13 +375,14 @@ def _leads_off(sentence: str, before: bool) -> bool:
     return bool(_LEADS_OFF.search(sentence) or (before and _TASK_ABROAD.search(sentence)))
 
 
-def wishes(trace: Trace) -> list[Wish]:
-    """The lasting wishes of a session, in order, each once; what is withdrawn next is none."""
+def wishes(trace: Trace, words: Sequence[Typed] | None = None) -> list[Wish]:
+    """The lasting wishes of a session, in order, each once; what is withdrawn next is none. `words`
+    are what the user typed, where that is known."""
     found: dict[str, Wish] = {}
     before, latest = "", set[str]()
     programs = cache(lambda: _programs(trace))  # few sentences need them
-    for said in typed(trace):
-        told = list(sentences(said.text))
+    for said in typed(trace) if words is None else words:
+        told = list(said.sentences)
         if _WITHDRAWS.match(said.text):
             found = {key: wish for key, wish in found.items() if key not in latest}
         answers = said.worked and len(_NUMBERED.findall(said.text)) >= _FEW
