@@ -482,7 +482,7 @@ def test_what_follows_a_push() -> None:
 def test_logs_that_are_looked_into() -> None:
     """Where several sessions do; alone they make a draft where many do."""
     looks = ["go", ran("tail -n 50 logs/app.log", "x"), ran("docker logs web-1 --tail 5", "x")]
-    looks += [ran("cat ~/Downloads/KL8MB6SA/app_20260321.log", "x")]  # of one fault, of one customer
+    looks += [ran("cat ~/Downloads/KL8MB6SA/app_20260321.log", "x")]  # of one fault
     traces = [session(n, looks) for n in range(5)]
     (found,) = checks_of(count_findings(traces))
     assert found.logs == (("logs/app.log", 5), ("docker logs web-1", 5))

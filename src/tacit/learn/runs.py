@@ -189,8 +189,7 @@ def programs_run(trace: Trace) -> frozenset[str]:
     return frozenset(name for name in names if re.fullmatch(r"[\w.+-]{1,30}", name))
 
 
-_OF_A_DAY = re.compile(r"\d{4}")  # a date or a number: nobody looks into this one again
-_LOG = re.compile(r"(?!/tmp/)[\w./~-]+\.log")
+_LOG = re.compile(r"(?!/tmp/)(?!.*\d{4})[\w./~-]+\.log")  # none of a day or of one customer
 _SHOWS_LOG = re.compile(
     r"(?:(?:docker|podman)(?: compose)?|docker-compose|kubectl|pm2|heroku|fly|vercel) logs (?!-)\S+"
     r"|journalctl -u \S+"
@@ -210,7 +209,7 @@ def logs_read(trace: Trace) -> tuple[str, ...]:
                 found |= dict.fromkeys(word for word in words[1:] if _LOG.fullmatch(word))
                 if shown := _SHOWS_LOG.match(" ".join(words)):
                     found[shown[0]] = None
-    return tuple(clean(name) for name in found if not _OF_A_DAY.search(name))
+    return tuple(clean(name) for name in found)
 
 
 _MOST_CHANGED = 12
