@@ -528,6 +528,60 @@ def test_what_the_shell_does_not_take() -> None:
     assert count_findings(traces[:2]) == []
 
 
+_TERM = "The term '{}' is not recognized as a name of a cmdlet"
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "tells"),
+    [
+        (
+            r"Get-Content src\app\(shop)\cart\page.tsx",
+            f"shop: {_TERM.format('shop')}",
+            "unquoted ( or ) in a path: 3 calls in 3 sessions failed with `shop: The term",
+        ),
+        (
+            "cat app/(shop)/page.tsx",
+            "bash: syntax error near unexpected token `('",
+            "unquoted ( or ) in a path: 3 calls",
+        ),
+        (
+            r"Get-Content C:\p\app\src\api\[id]\route.ts",
+            (
+                r"An object at the specified path C:\p\app\src\api\[id]\route.ts does not"
+                " exist, or has been filtered"
+            ),
+            "specified path src/api/…/route.ts does not exist",
+        ),
+        (
+            'powershell.exe -Command "Get-Process | Where-Object {$_.Id -eq 1}"',
+            "extglob.Id : The term 'extglob.Id' is not recognized as the name of a cmdlet",
+            "$_ in double quotes behind powershell -Command: 3 calls",
+        ),
+        (
+            'cd src && grep -rn "name" --include="*.{m,h}" . | head -5',
+            "(Bash completed with no output)",
+            '--include="*.{a,b}" of grep: 3 calls in 3 sessions failed with `no output`',
+        ),
+    ],
+)
+def test_what_has_to_be_quoted_otherwise(command: str, said: str, tells: str) -> None:
+    failed = not said.startswith("(")
+    project = "C:\\p\\app" if "C:" in command else "/p/app"
+    traces = [
+        made(["go", ran(command, said, failed=failed)], session=f"s{n}", project=project)
+        for n in range(3)
+    ]
+    (found,) = count_findings(traces)
+    assert tells in draft(found).text
+
+
+def test_what_worked_or_is_not_there_was_not_quoted_wrongly() -> None:
+    found = ran('grep -rn "name" --include="*.{m,h}" .', "a.m:1:name")
+    missing = ran("shop list", f"shop: {_TERM.format('shop')}", failed=True)
+    traces = [session(n, ["go", found, missing]) for n in range(3)]
+    assert "quote" not in "".join(draft(one).text for one in count_findings(traces))
+
+
 @pytest.mark.parametrize(
     "command",
     [

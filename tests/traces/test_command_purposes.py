@@ -89,6 +89,14 @@ def test_what_joins_commands_is_kept() -> None:
     ]  # fmt: skip
 
 
+def test_brackets_within_a_path_end_no_command() -> None:
+    for path in (r"src\app\(shop)\page.tsx", "src/app/(shop)/page.tsx"):
+        assert purposes(f"Get-Content {path}") == []
+    assert purposes("(cd a/ && make) && pytest; (npm run x)") == [
+        "make", "pytest", "npm run x",
+    ]  # fmt: skip
+
+
 def test_all_purposes_of_a_line() -> None:
     """Each once, in order; a program that runs another keeps the name of both."""
     assert purposes("npm run fmt && npm test | tail && npm test") == ["npm run fmt", "npm test"]

@@ -16,6 +16,7 @@ from itertools import permutations
 import msgspec
 
 from tacit.base import database
+from tacit.base.secrets import clean
 from tacit.learn import habits, lint_rules, runs
 from tacit.learn.habits import SessionChanges, changes_of
 from tacit.learn.runs import (
@@ -24,8 +25,7 @@ from tacit.learn.runs import (
     counted_runs,
     done_by,
     lasting_runs,
-    logs_read,
-    programs_run,
+    path_within,
     runs_by_call,
 )
 from tacit.traces import (
@@ -41,8 +41,13 @@ from tacit.traces import (
     typed_words,
     wishes,
 )
+from tacit.traces.command_line import joined_commands
+from tacit.traces.command_purposes import plain_form, program_of
+from tacit.traces.observations import paths_of
+from tacit.traces.outcomes import absent_program, uncoloured
 from tacit.traces.requests import Request, Said
 from tacit.traces.store import Store
+from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import Head, Trace
 from tacit.traces.wishes import Wish
 
@@ -259,3 +264,37 @@ def _rules() -> str:
     with open(__file__, "rb") as file:
         digest.update(file.read())
     return digest.hexdigest()
+
+
+def programs_run(trace: Trace) -> frozenset[str]:
+    """The programs that a session ran and that were there, those too that only look around."""
+    shell = (call for call in trace.each_call() if call.kind == "shell")
+    well = (call for call in shell if call.finished and not call.failed)
+    plain = (call for call in well if not re.search(r"\bPATH=", command_of(call)))
+    there = (call for call in plain if not absent_program(uncoloured(call.result)))
+    parts = (part.words for call in there for part in joined_commands(command_of(call)))
+    names = (name for words in parts for name in (words[0], program_of(words)) if name in words)
+    return frozenset(name for name in names if re.fullmatch(r"[\w.+-]{1,30}", name))
+
+
+_LOG = re.compile(r"(?!/tmp/)(?!.*\d{4})[\w./~-]+\.log")  # none of a day or of one customer
+_SHOWS_LOG = re.compile(
+    r"(?:(?:docker|podman)(?: compose)?|docker-compose|kubectl|pm2|heroku|fly|vercel) logs (?!-)\S+"
+    r"|journalctl -u \S+"
+)
+
+
+def logs_read(trace: Trace) -> tuple[str, ...]:
+    """The logs that a session looked into: files, or what shows those of a service."""
+    found: dict[str, None] = {}
+    for call in trace.each_call():
+        if call.kind == "read" and call.finished and not call.failed:
+            named = (path_within(path, trace.project) for path in paths_of(call))
+            found |= dict.fromkeys(path for path in named if _LOG.fullmatch(path))
+        elif call.kind == "shell" and call.finished and not call.failed:
+            for part in joined_commands(command_of(call)):
+                words = plain_form(part.words, trace.project).split()
+                found |= dict.fromkeys(word for word in words[1:] if _LOG.fullmatch(word))
+                if shown := _SHOWS_LOG.match(" ".join(words)):
+                    found[shown[0]] = None
+    return tuple(clean(name) for name in found)

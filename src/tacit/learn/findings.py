@@ -52,11 +52,11 @@ from tacit.learn.rates import (
     of_late,
     usual_form,
 )
-from tacit.learn.runs import CALLED_WRONGLY, CountedRun, Done
+from tacit.learn.runs import CountedRun, Done
 from tacit.learn.troubles import SANDBOX, SHELL, Hook, Trouble, hook_of, troubles
 from tacit.traces.command_purposes import work_class
 from tacit.traces.observations import is_unsafe
-from tacit.traces.outcomes import absent_program
+from tacit.traces.outcomes import CALLED_WRONGLY, absent_program
 from tacit.traces.trace import Trace
 from tacit.traces.wishes import NOT
 

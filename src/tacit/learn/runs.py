@@ -14,7 +14,6 @@ from typing import Literal
 import msgspec
 
 from tacit.base.display import one_line, shorten
-from tacit.base.patterns import Alternatives
 from tacit.base.secrets import clean
 from tacit.learn.lint_rules import HOOKED, failed_steps, rules_named, stopped_by_hook
 from tacit.traces.command_line import SimpleCommand, joined_commands
@@ -30,11 +29,14 @@ from tacit.traces.command_purposes import (
 )
 from tacit.traces.observations import paths_of, recoveries
 from tacit.traces.outcomes import (
+    CALLED_WRONGLY,
+    SANDBOXED,
     Outcome,
     absent_program,
     call_outcome,
     complaint,
     purpose_outcomes,
+    says_nothing,
     uncoloured,
 )
 from tacit.traces.tool_calls import command_of, our_tool
@@ -178,40 +180,6 @@ def _changed_before(trace: Trace, runs: Iterable[Run]) -> dict[int, tuple[str, .
     return found
 
 
-def programs_run(trace: Trace) -> frozenset[str]:
-    """The programs that a session ran and that were there, those too that only look around."""
-    shell = (call for call in trace.each_call() if call.kind == "shell")
-    well = (call for call in shell if call.finished and not call.failed)
-    plain = (call for call in well if not re.search(r"\bPATH=", command_of(call)))
-    there = (call for call in plain if not absent_program(uncoloured(call.result)))
-    parts = (part.words for call in there for part in joined_commands(command_of(call)))
-    names = (name for words in parts for name in (words[0], program_of(words)) if name in words)
-    return frozenset(name for name in names if re.fullmatch(r"[\w.+-]{1,30}", name))
-
-
-_LOG = re.compile(r"(?!/tmp/)(?!.*\d{4})[\w./~-]+\.log")  # none of a day or of one customer
-_SHOWS_LOG = re.compile(
-    r"(?:(?:docker|podman)(?: compose)?|docker-compose|kubectl|pm2|heroku|fly|vercel) logs (?!-)\S+"
-    r"|journalctl -u \S+"
-)
-
-
-def logs_read(trace: Trace) -> tuple[str, ...]:
-    """The logs that a session looked into: files, or what shows those of a service."""
-    found: dict[str, None] = {}
-    for call in trace.each_call():
-        if call.kind == "read" and call.finished and not call.failed:
-            named = (path_within(path, trace.project) for path in paths_of(call))
-            found |= dict.fromkeys(path for path in named if _LOG.fullmatch(path))
-        elif call.kind == "shell" and call.finished and not call.failed:
-            for part in joined_commands(command_of(call)):
-                words = plain_form(part.words, trace.project).split()
-                found |= dict.fromkeys(word for word in words[1:] if _LOG.fullmatch(word))
-                if shown := _SHOWS_LOG.match(" ".join(words)):
-                    found[shown[0]] = None
-    return tuple(clean(name) for name in found)
-
-
 _MOST_CHANGED = 12
 _SOON = 3  # calls within which what was asked for is tried by another program
 
@@ -297,14 +265,17 @@ def runs_of_call(
     if call.kind != "shell":
         return
     parts = joined_commands(command := command_of(call))
-    yield from _bare_runs(call, parts, session, turn, project)
-    yield from _not_taken(call, session, turn, project)
+    yield from (not_taken := list(_not_taken(call, session, turn, project)))
+    if not not_taken:
+        yield from _bare_runs(call, parts, session, turn, project)
     if len(command) > _MOST_LETTERS:
         return
     asked = (ESCALATED,) if _is_escalated(call) else ()
     folders = _folders(call, parts, project, folder)
     places = {purpose_of(part.words): at for at, part in enumerate(parts)}
     for purpose, outcome in purpose_outcomes(call):
+        if not_taken and outcome.failed:
+            continue  # it was not the program that failed
         at = places.get(purpose)
         words = (purpose,) if at is None else parts[at].words
         form = shorten(one_line(plain_form(words, project)), 200)
@@ -332,6 +303,9 @@ def _bare_runs(
     what it asked only for its version, where that is not there."""
     gone = absent_program(uncoloured(call.result))
     found = [bare_interpreter(part.words) for part in parts]
+    if call.failed and STUB.search(call.result):
+        gone = next((p.words[0] for p in parts if re.match(r"python|py$", p.words[0])), gone)
+        found = [gone]
     found += [gone for part in parts if part.words[0] == gone and not purpose_of(part.words)]
     for name in dict.fromkeys(filter(None, found)):
         outcome = Outcome("failed", "output") if gone == name else call_outcome(call)
@@ -361,17 +335,43 @@ SHELL_TAKES = {
                    r"|sed: -I or -i may not", re.MULTILINE), "sed -i ''",
     ),
     "grep -P": (re.compile(r"^grep: invalid option -- P", re.MULTILINE), "grep -E"),
+    "unquoted ( or ) in a path": (
+        re.compile(r"^.*The term '([\w.+-]+)' is not recognized(?=[^§]*\n§ [^§]*[\\/]\(\1\))"
+                   r"|syntax error near unexpected token [`']\('(?=[^§]*\n§ [^§]*/\([\w.-]+\))"
+                   r"|^(?:zsh|\(eval\)):\S*:? (?:unknown file attribute|number expected)",
+                   re.MULTILINE), "the path in quotes",
+    ),
+    "a path with [ and ] given to Get-Content or another cmdlet": (
+        re.compile(r"object at the specified path .*\[.*\].* does not exist"),
+        "the path behind -LiteralPath, in quotes",
+    ),
+    "$_ in double quotes behind powershell -Command": (
+        re.compile(r"(?:is not recognized as|ParserError|expression was expected)"
+                   r"(?=[^§]*\n§ [^§]*\b(?:powershell|pwsh)(?:\.exe)? [^\"]*\"[^\"]*\$_\b)"),
+        "the command in single quotes, as the shell around it puts its own $_ there",
+    ),
+    "--include=\"*.{a,b}\" of grep": (
+        re.compile(r"\A\n§ [^§]*\bgrep\b[^|;&]*--(?:in|ex)clude[ =][\"'][^\"'\s]*\{[^\"'\s]*,"),
+        "one --include for each kind, as nothing expands { } in quotes",
+    ),
 }  # fmt: skip
-"""What the shell or the tools of a system do not take, how they say so, and what they take."""
+"""What the shell or the tools of a system do not take, how they say so, and what they take. Behind
+what was printed stands `§` with the command."""
+STUB = re.compile(r"Python was not found|\AExit code:? (?:49|9009)\s*\Z")
+"""How the program ends that Windows has in the place of Python."""
 
 
 def _not_taken(call: ToolCall, session: str, turn: int, project: str) -> Iterator[Run]:
-    """What a shell did not take of a call that failed."""
-    said = uncoloured(call.result[:_MOST_LETTERS]) if call.failed else ""
+    """What a shell did not take of a call that failed, or that found nothing."""
+    said = "" if says_nothing(call.result) else uncoloured(call.result[:_MOST_LETTERS])
+    if said and not call.failed:
+        return
+    text = f"{said}\n§ {command_of(call)[:_MOST_LETTERS]}"
     for name, (sign, _) in SHELL_TAKES.items():
-        if said and (found := sign.search(said)):
-            begins = said.rfind("\n", 0, found.start() + 1) + 1
-            line = said[begins : said.find("\n", found.end()) % (len(said) + 1)].strip(" |")
+        if found := sign.search(text):
+            begins = text.rfind("\n", 0, found.start() + 1) + 1
+            line = text[begins : text.find("\n", found.end()) % (len(text) + 1)].strip(" |")
+            line = line if said else "no output"
             yield Run(session, turn, "", name, Outcome("failed", "output", line), call, project)
 
 
@@ -484,36 +484,6 @@ def _files_written(trace: Trace) -> set[str]:
     return found
 
 
-# How programs say that they were called wrongly, or are not there.
-CALLED_WRONGLY = Alternatives(
-    r"command not found|not found\b|no such (?:file|option|command|task)|unrecogni[sz]ed"
-    r"|unknown (?:option|flag|command|subcommand"
-    r"|argument|task|script)|unexpected argument|invalid (?:option|choice|argument)|^usage:"
-    r"|no module named|cannot find module"
-    r"|missing script|script not found|no task|not trusted|permission denied|not installed"
-    r"|not a git repository|is not recognized"
-    r"|no rule to make target|could not find|does not exist|not logged in|authentication"
-    r"|is required|must be set|expected a"
-    r"|can't open file|cannot open|no_script|does not contain main module|required node version"
-    r"|unsupported (?:engine|environment)|^The following paths are ignored by|can't create"
-    r"|operation not permitted"
-    r"|cannot find main module|not a tty|no such container|must (?:now )?be run as"
-    r"|failed to spawn|ImproperlyConfigured|no such command|could not locate|cannot find package"
-    r"|no plugin found for prefix|there is no POM|specify a project or solution"
-    r"|(?-i:[A-Z]+_[A-Z_]+) is not set"
-    r"|unable to (?:locate|find a (?:destination|device))|requires Xcode|could not open input file"
-    r"|cannot connect to the docker daemon|scripts is disabled on this system"
-    r"|cannot be loaded because"
-    r"|externally-managed|no virtual environment|please run\W{1,4}terraform init"
-    r"|connection to the server .* refused",
-    re.IGNORECASE,
-)
-SANDBOXED = Alternatives(
-    r"\bEPERM\b|operation not permitted|could not resolve host|error connecting to|EAI_AGAIN"
-    r"|read-only file system|network is unreachable|ENOTFOUND|token in \S+ is invalid",
-    re.IGNORECASE,
-)
-"""How it shows that a sandbox let something not listen, write or reach the network."""
 _WHOLE = 200
 """Characters up to which a command line is told whole."""
 
@@ -551,17 +521,18 @@ def _same_end(failed: Run, run: Run) -> bool:
     return run_by_another or not given.isdisjoint(to_other) or not given | to_other
 
 
-_DEEP = re.compile(r"(?:/[\w.@+-]+){3,}")
+_DEEP = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+()\[\]-]+){3,}")
 
 
 def _without_folders(error: str, project: str) -> str:
     """An error without the folders of that moment: of a file deep in the project the first two and
     its name, of another its name."""
+    base = re.split(r"[\\/]", project.casefold().rstrip("\\/")) if project else [""]
 
     def short(found: re.Match[str]) -> str:
-        base = project.rstrip("/") + "/"
-        inside = bool(project) and found[0].startswith(base)
-        parts = found[0].removeprefix(base if inside else "/").split("/")
+        parts = re.split(r"[\\/]", found[0])
+        inside = bool(project) and [part.casefold() for part in parts[: len(base)]] == base
+        parts = parts[len(base) if inside else 1 :]
         first = parts[:2] if inside else []
         return found[0] if len(parts) < 3 else "/".join([*first, "…", parts[-1]])
 
@@ -583,6 +554,8 @@ def _error(run: Run) -> str:
     if run.form in SHELL_TAKES:
         return shorten(_without_folders(one_line(run.outcome.evidence), run.project), 160)
     said = uncoloured(f"{run.call.error}\n{run.call.result}")
+    if not run.purpose and run.call.failed and (stub := STUB.search(run.call.result)):
+        return f"{run.form}: {stub[0].strip()}"
     lines = [line for line in said.splitlines() if line.strip()]
     wrong = [n for n, line in enumerate(lines) if CALLED_WRONGLY.search(line)]
     wrong = [n for n in wrong if not _WARNS.match(lines[n]) and not _SOURCE.match(lines[n])]

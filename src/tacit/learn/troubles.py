@@ -20,10 +20,10 @@ import msgspec
 from tacit.base.secrets import clean
 from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
 from tacit.learn.rates import FEWEST, SET_BEFORE, Rate, usual_form, whole_form
-from tacit.learn.runs import CALLED_WRONGLY, ESCALATED, SANDBOXED, SHELL_TAKES, CountedRun
+from tacit.learn.runs import ESCALATED, SHELL_TAKES, CountedRun
 from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
 from tacit.traces.observations import gets_around
-from tacit.traces.outcomes import absent_program
+from tacit.traces.outcomes import CALLED_WRONGLY, SANDBOXED, absent_program
 
 _CARRIES = {"ssh", "curl", "psql", "sqlite3", "gh", "docker"}
 """What they are given is another command or a question, and that is what fails."""
@@ -429,7 +429,7 @@ _NO_CONTAINER = re.compile(r"no such container", re.IGNORECASE)
 _SIBLINGS = {
     "pnpm": "npm|yarn|bun", "yarn": "npm|pnpm|bun", "npm": "pnpm|yarn|bun", "docker-compose":
     "docker compose", "pip": r"pip3|python3? -m pip|uv pip", "python": r"python3(?:\.\d+)?",
-    "fd": "fdfind", "bat": "batcat",
+    "python3": "python|py", "fd": "fdfind", "bat": "batcat",
 }  # fmt: skip
 """What does the same work as a program that is not there."""
 

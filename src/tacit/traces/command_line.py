@@ -168,7 +168,7 @@ class _Reader:
 
     def _end(self) -> bool:
         found = _ENDS.match(self.text, self.at)
-        if found is None:
+        if found is None or self._in_path(found[0]):
             return False
         self._end_word()
         self.skip = False
@@ -180,6 +180,13 @@ class _Reader:
                 self._past(name)
             self.here = []
         return True
+
+    def _in_path(self, c: str) -> bool:
+        """Whether a bracket is part of a path that is not in quotes: `app/(group)/page`."""
+        word = self.word or [""]
+        return (c == "(" and word[-1].endswith("/")) or (
+            c == ")" and word.count("(") > word.count(")")
+        )
 
     def _past(self, name: str) -> None:
         """Behind the here-document that ends with the line `name`."""

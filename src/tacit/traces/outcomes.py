@@ -222,16 +222,73 @@ def says_well(work: WorkClass | None, line: str) -> bool:
 _ABSENT = Alternatives(
     r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)"
     r"|(?:the term |^)'([\w.+-]+)' is not recognized as|\(([\w.+-]+):String\) \[\], CommandNotFound"
-    r"|^fish: Unknown command:? ([\w.+-]+)|exec: \"([\w.+-]+)\": executable file not found",
+    r"|^fish: Unknown command:? ([\w.+-]+)|exec: \"([\w.+-]+)\": executable file not found"
+    r"|^\S*sh: (?:\D{1,8}\d+: )?([\w.+-]+): ?(?:orden no encontrada|no se encontró la orden"
+    r"|comando não encontrado|commande introuvable|Befehl nicht gefunden|Kommando nicht gefunden"
+    r"|comando non trovato|команда не найдена|未找到命令"
+    r"|コマンドが見つかりません|명령어를 찾을 수 없음)"
+    r"|^([\w.+-]+): (?:Exit code (?:49|9009)$|Python was not found)"
+    r"|término '([\w.+-]+)' no se reconoce",
     re.I | re.M,
 )
-_NOT_FOUND = ("not found", "not recognized", "CommandNotFound", "Unknown command")
+# How programs say that they were called wrongly, or are not there.
+CALLED_WRONGLY = Alternatives(
+    r"command not found|not found\b|no such (?:file|option|command|task)|unrecogni[sz]ed"
+    r"|unknown (?:option|flag|command|subcommand"
+    r"|argument|task|script)|unexpected argument|invalid (?:option|choice|argument)|^usage:"
+    r"|no module named|cannot find module"
+    r"|missing script|script not found|no task|not trusted|permission denied|not installed"
+    r"|not a git repository|is not recognized"
+    r"|no rule to make target|could not find|does not exist|not logged in|authentication"
+    r"|is required|must be set|expected a"
+    r"|can't open file|cannot open|no_script|does not contain main module|required node version"
+    r"|unsupported (?:engine|environment)|^The following paths are ignored by|can't create"
+    r"|operation not permitted"
+    r"|cannot find main module|not a tty|no such container|must (?:now )?be run as"
+    r"|failed to spawn|ImproperlyConfigured|no such command|could not locate|cannot find package"
+    r"|no plugin found for prefix|there is no POM|specify a project or solution"
+    r"|(?-i:[A-Z]+_[A-Z_]+) is not set"
+    r"|unable to (?:locate|find a (?:destination|device))|requires Xcode|could not open input file"
+    r"|cannot connect to the docker daemon|scripts is disabled on this system"
+    r"|cannot be loaded because"
+    r"|externally-managed|no virtual environment|please run\W{1,4}terraform init"
+    r"|connection to the server .* refused",
+    re.IGNORECASE,
+)
+SANDBOXED = Alternatives(
+    r"\bEPERM\b|operation not permitted|could not resolve host|error connecting to|EAI_AGAIN"
+    r"|read-only file system|network is unreachable|ENOTFOUND|token in \S+ is invalid",
+    re.IGNORECASE,
+)
+"""How it shows that a sandbox let something not listen, write or reach the network."""
+_NOT_FOUND = (
+    "not found",
+    "not recognized",
+    "CommandNotFound",
+    "Unknown command",
+    "Exit code ",
+    "no encontrad",
+    "não encontrado",
+    "introuvable",
+    "nicht gefunden",
+    "non trovato",
+    "не найдена",
+    "未找到",
+    "見つかりません",
+    "찾을 수 없",
+    "no se reconoce",
+)
 
 
 def absent_program(said: str) -> str:
     """The program that a shell did not find."""
     found = _ABSENT.search(said) if any(sign in said for sign in _NOT_FOUND) else None
     return str(found[found.lastindex or 0]) if found else ""
+
+
+def says_nothing(said: str) -> bool:
+    """Whether what was printed of a command is nothing but what a host says for nothing."""
+    return not _NO_OUTPUT.sub("", said).strip()
 
 
 def stopped_early(call: ToolCall) -> Outcome | None:
@@ -339,7 +396,7 @@ class _Shell:
         chained = all(part.joined == "&&" for part in self.parts[:at])
         if name not in ("git add", "git commit") or before or not chained:
             return None
-        if not _NO_OUTPUT.sub("", self.output).strip():
+        if says_nothing(self.output):
             return None
         if unstaged := _UNSTAGED.search(self.output):
             return (
@@ -398,7 +455,7 @@ class _Shell:
     def _silent(self, name: str) -> Outcome | None:
         """What it means that nothing was printed: by a program that is quiet when all is well, or
         through a filter that lets failures pass."""
-        if _NO_OUTPUT.sub("", self.output).strip():
+        if not says_nothing(self.output):
             return None
         filters = [part.words for part in self.parts if program_of(part.words) in _FILTERS]
         if filters and all(_FOR_FAILURES.search(" ".join(words)) for words in filters):
