@@ -1181,6 +1181,8 @@ def test_what_the_sandbox_holds_back_is_one_line() -> None:
     assert (trouble.program, trouble.failed, trouble.runs) == ("sandbox", 4, 4)
     assert "With escalated permissions the same worked 4 of 4 times" in draft(found).text
     assert not told_troubles(count_findings(sessions(["Go.", *held])))
+    offline = ran("git fetch", "fatal: Could not resolve host: github.com", failed=True)
+    assert not told_troubles(count_findings(sessions(["Go.", offline, free[0]])))
 
 
 @pytest.mark.parametrize(

@@ -528,6 +528,15 @@ def test_what_the_shell_does_not_take() -> None:
     assert count_findings(traces[:2]) == []
 
 
+def test_commands_that_only_ask_or_lack_what_they_are_given_are_not_told() -> None:
+    """Nor those that start a server, which everybody knows."""
+    asks = [ran("tool auth list", "ok"), ran("tool models", "a"), ran("npm run dev", "ready")]
+    given = [ran(f"./install.sh --dry-run {n}", "done") for n in range(3)]
+    edit = called("Edit", {"file_path": "/p/app/a.sh"})
+    traces = [session(n, ["go", edit, *asks, edit, given[n]]) for n in range(3)]
+    assert count_findings(traces) == []
+
+
 _TERM = "The term '{}' is not recognized as a name of a cmdlet"
 
 

@@ -28,6 +28,8 @@ TABLE = {
     "git add -A && git commit -m x": "git commit",
     "npm run build -- --watch": "npm run build",
     "npm --prefix web run test:unit": "npm run test:unit",
+    "npm run lint --workspace web": "npm --filter web run lint",
+    "npm run lint -- --filter web": "npm run lint",
     "(cd app && npm test) 2>&1 | tail -20": "npm test",
     "npx -y prettier --write .": "prettier",
     "yarn build > out.txt 2>&1": "yarn build",
@@ -124,6 +126,10 @@ def test_classes_of_work(name: str, right: str | None) -> None:
         ("git checkout -b feat/x", "git checkout -b <branch>"),
         ("git tag v1.2.3", "git tag <version>"),
         ("git show 1a2b3c4d", "git show <id>"),
+        (
+            "deps/tsc@5.9.3/node_modules/tsc/bin/tsc -p .",
+            "deps/tsc@5.9.3/node_modules/tsc/bin/tsc -p .",
+        ),
         ("python -m pylint /p/app/src", "python -m pylint src"),
     ],
 )

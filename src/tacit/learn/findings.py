@@ -54,7 +54,7 @@ from tacit.learn.rates import (
 )
 from tacit.learn.runs import CountedRun, Done
 from tacit.learn.troubles import SANDBOX, SHELL, Hook, Trouble, hook_of, troubles
-from tacit.traces.command_purposes import work_class
+from tacit.traces.command_purposes import purpose_of, work_class
 from tacit.traces.observations import is_unsafe
 from tacit.traces.outcomes import CALLED_WRONGLY, absent_program
 from tacit.traces.trace import Trace
@@ -257,6 +257,7 @@ def _checks(
         t for t in failing
         if not t.standing and (t.work or (t.program in programs and t.mended))
     )  # fmt: skip
+    usual = [_as_it_works(rate, near, runs) for rate in usual]
     told = {rate.purpose for rate in usual}
     rules = count_rules((run.session, run.rules) for run in runs if run.purpose in told)
     known = all(
@@ -269,6 +270,20 @@ def _checks(
         project=project, sessions=sessions, rates=tuple(usual), rules=rules, troubles=near
     )
     return [checks]
+
+
+def _as_it_works(rate: Rate, failing: Iterable[Trouble], runs: Iterable[CountedRun]) -> Rate:
+    """A check in the manner that works, where another is told to fail."""
+    others = (t.other for t in failing if t.other and purpose_of(t.form.split()) == rate.purpose)
+    form, worked, tried = next(others, ("", 0, 0))
+    if not form or " && " in form:
+        return rate
+    begins = form.partition(" …")[0].partition("<")[0]
+    own = dict.fromkeys(r.session for r in runs if begins in r.form and r.purpose == rate.purpose)
+    sessions = tuple(own) or rate.sessions
+    return msgspec.structs.replace(
+        rate, form=form, runs=tried, failed=tried - worked, sessions=sessions
+    )
 
 
 _COMPANION = re.compile(

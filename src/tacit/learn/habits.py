@@ -403,6 +403,7 @@ def _form(runs: Sequence[CountedRun]) -> str:
 
 _RUNNERS = re.compile(
     r"^(?:(?:npm|pnpm|yarn|bun|mise|poe|pdm|hatch|uv|rye|cargo|composer) run "
+    r"(?!(?:dev|start|serve|preview)$)"
     r"|(?:pnpm|yarn) (?!add|ci|create|dedupe|dev\b|dlx|exec|i\b|init|install|link|list|ls|outdated"
     r"|remove|start\b|up|why)\S"
     r"|(?:make|just|task|deno task|rake|nx|turbo|invoke|tox|nox) \S"
@@ -410,12 +411,16 @@ _RUNNERS = re.compile(
 )  # fmt: skip
 
 
+_CUT = re.compile(r"\.sh …$")
+"""A script of which nobody could tell what it is given: that may be what makes it harmless."""
+
+
 def own_commands(rates: Iterable[Rate]) -> tuple[Rate, ...]:
     """Tasks, scripts and programs of the project, beside the checks, that worked in several
     sessions."""
     others = [rate for rate in rates if rate.work is None and len(rate.sessions) >= FEWEST]
     well = (rate for rate in others if rate.worked >= max(FEWEST, rate.failed))
-    own = [rate for rate in well if _RUNNERS.match(rate.purpose)]
+    own = [rate for rate in well if _RUNNERS.match(rate.purpose) and not _CUT.search(rate.form)]
     found = sorted([*own, *_own_programs(others)], key=lambda rate: -len(rate.sessions))
     return tuple(found[:_MOST])
 
@@ -434,9 +439,10 @@ def _own_programs(rates: Iterable[Rate]) -> Iterator[Rate]:
     for program, own in by_program.items():
         sessions = tuple(dict.fromkeys(session for rate in own for session in rate.sessions))
         often = (one for one in own if len(one.sessions) > FEWEST and _does(one))
+        looks = all(_LOOKS.search(one.purpose) for one in own)
         if telling := [one for one in often if one.after or "|" in one.form]:
             yield from telling
-        elif len(own) >= FEWEST and len(sessions) > FEWEST:
+        elif len(own) >= FEWEST and len(sessions) > FEWEST and not looks:
             most = sorted(own, key=lambda rate: -len(rate.sessions))[: _MOST + 1]
             told = "|".join(sorted(rate.purpose.partition(" ")[2] for rate in most))
             runs, failed = sum(rate.runs for rate in own), sum(rate.failed for rate in own)
@@ -448,5 +454,6 @@ def _does(rate: Rate) -> bool:
 
 
 _LOOKS = re.compile(
-    r" (?:status|list|ls|show|view|logs?|info|help|version|eval|search|get|describe|diff|watch)\b"
+    r" (?:status|list|ls|show|view|logs?|info|help|version|eval|search|get|describe|diff|watch"
+    r"|auth|login|logout|whoami|models)\b| (?:dev|start|serve|preview)$"
 )

@@ -521,7 +521,7 @@ def _same_end(failed: Run, run: Run) -> bool:
     return run_by_another or not given.isdisjoint(to_other) or not given | to_other
 
 
-_DEEP = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+()\[\]-]+){3,}")
+_DEEP = re.compile(r"(?:\b[A-Za-z]:|(?<![\w.)\]]))(?:[\\/][\w.@+()\[\]-]+){3,}")
 
 
 def _without_folders(error: str, project: str) -> str:

@@ -201,6 +201,16 @@ def _is_held(run: CountedRun) -> bool:
     return bool(failed and run.purpose and not run.tool and SANDBOXED.search(run.error))
 
 
+_REACHES_OUT = re.compile(
+    r"(?:curl|wget|ping|ssh)\b|git (?:fetch|pull|push|clone|submodule)\b|gh \w"
+    r"|\S+ (?:install|add|ci|update|upgrade|download|audit|publish|login)\b"
+)
+"""What is for the network by its nature."""
+_NO_NETWORK = re.compile(
+    r"could not resolve|error connecting|EAI_AGAIN|network is unreachable|ENOTFOUND", re.IGNORECASE
+)
+
+
 def _in_sandbox(runs: Sequence[CountedRun]) -> list[Trouble]:
     """What fails in the host's sandbox and works outside of it, all in one."""
     outside = [run for run in runs if ESCALATED in run.manner and run.outcome.state != "refused"]
@@ -211,6 +221,8 @@ def _in_sandbox(runs: Sequence[CountedRun]) -> list[Trouble]:
     if len(sessions) < FEWEST:
         return []
     names = Counter(run.purpose for run in held)
+    if all(_REACHES_OUT.match(r.purpose) and _NO_NETWORK.search(r.error) for r in held):
+        return []  # every host tells its agent of that
     known = [r for r in outside if r.purpose in names and r.outcome.state in ("worked", "failed")]
     tried = [r for r in runs if r.purpose in names and ESCALATED not in r.manner]
     tried = [r for r in tried if r.outcome.state in ("worked", "failed")]

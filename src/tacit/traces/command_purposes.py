@@ -343,7 +343,9 @@ _OF_PACKAGE = r"(?:-\S+ )*?(?:--filter|-F|-w|--workspace)[ =](@?[\w.-]+(?:/[\w.-
 
 def _package(rest: list[str]) -> str:
     """The one package of several that a command is for."""
-    found = re.match(_OF_PACKAGE, " ".join(rest))
+    found = re.match(_OF_PACKAGE, text := " ".join(rest))
+    found = found or re.search(r" (?:--filter|--workspace)[ =](@?[\w.-]+(?:/[\w.-]+)?)(?= |$)",
+                               text.partition(" -- ")[0])  # fmt: skip
     return found[1] if found else ""
 
 
@@ -418,7 +420,10 @@ _REMOTE = late_pattern(r"origin$|https?://|git@")
 _MAIN = {"main", "master", "HEAD"}
 _ALL_FILES = {".", ":/", "*"}
 _VALUES = (
-    (late_pattern(r"\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b"), "<version>"),
+    (
+        late_pattern(r"\bv?\d+\.\d+\.\d+(?:[-+][\w.]+)?\b(?!\S*/(?:bin|lib|node_modules)/)"),
+        "<version>",
+    ),
     (late_pattern(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"), "<id>"),
     (late_pattern(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "<id>"),
 )

@@ -89,6 +89,8 @@ SIGNS: tuple[Sign, ...] = (
     # mypy, pyright, tsc
     Sign("types", r"^Found [1-9]\d* errors? in \d|^[1-9]\d* errors?, \d+ warn|\berror TS\d+:",
          r"^Success: no issues found|^0 errors, "),
+    # astro
+    Sign("check", r"^- [1-9]\d* errors?$", r"^- 0 errors$"),
     # compilers and build tools
     Sign("build", r"^error(?:\[E\d+\])?: |could not compile"
          r"|^\S+\.\w+:\d+(?::\d+)?: (?:fatal )?error: "

@@ -40,7 +40,6 @@ from tacit.learn.inquiry import Inquiry
 from tacit.learn.lint_rules import rules_named
 from tacit.learn.quotations import ONLY_WHEN_ASKED, REQUEST_PHRASES
 from tacit.learn.runs import (
-    CALLED_WRONGLY,
     Done,
     Run,
     done_by,
@@ -51,6 +50,7 @@ from tacit.learn.runs import (
 from tacit.learn.segments import Segment, segment_trace
 from tacit.learn.signals import step_names
 from tacit.traces.observations import is_unsafe, recoveries
+from tacit.traces.outcomes import CALLED_WRONGLY
 from tacit.traces.requests import requests
 from tacit.traces.trace import ToolCall, Trace
 from tacit.traces.wishes import wishes
