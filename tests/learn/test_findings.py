@@ -1137,6 +1137,25 @@ def test_what_is_not_there_is_told_with_what_does_its_work(
     assert told_troubles(count_findings(sessions(turn, number=1))) == []
 
 
+def test_what_stands_in_the_place_of_a_missing_program_is_none() -> None:
+    """Windows has a program called as Python is, which says little or nothing; a shell may speak
+    another language."""
+    stub = ran("curl -s x | python3 -c 'print(1)' 2>/dev/null", "Exit code 49", failed=True)
+    gone = ran("python -c 1", "bash: python: comando não encontrado", failed=True)
+    for bad, works, told in ((stub, "python -c 1", "python3"), (gone, "python3 -c 1", "python")):
+        traces = sessions(["Go.", bad, ran(works, "1")])
+        (trouble,) = told_troubles(count_findings(traces))
+        assert (trouble.form, *trouble.works) == (told, works.split()[0])
+
+
+def test_a_check_is_told_as_it_works() -> None:
+    bad = ran("npx tsc --noEmit", "Error: Cannot find module 'x/tsc'", failed=True)
+    good = ran("./deps/tsc@5.9.3/bin/tsc --noEmit", "Exit code 0")
+    (found,) = of_kind(count_findings(sessions(["Go.", bad, good, good], number=3)), ChecksFinding)
+    (rate,) = found.rates
+    assert (rate.form, rate.runs, rate.failed) == ("./deps/tsc@5.9.3/bin/tsc --noEmit", 6, 0)
+
+
 def test_missing_programs_are_one_draft() -> None:
     """Where nothing else is known of the project; else they stand with its checks."""
     gone = [("python -c 1", "python", "python3 -c 1"), ("pnpm --version", "pnpm", "npm ci")]

@@ -17,6 +17,8 @@ SHELL = [
     ("set -o pipefail; pytest | tail -1", "boring", False, ("worked", "exit code")),
     ("npm test | tail", "Tests:  2 failed, 5 passed", False, ("failed", "output")),
     ("bun test src | tail", "error: Database down\n 12 pass\n 0 fail", False, ("worked", "output")),
+    ("npx astro check | tail -1", "- 0 errors", False, ("worked", "output")),
+    ("npx astro check | tail -1", "- 2 errors", False, ("failed", "output")),
     ("go test ./... | head", "ok  \tapp/x\t0.2s", False, ("worked", "output")),
     ("go test ./... | head", "PASS\nok  \ta\t0.2s [no tests to run]", False,
      ("unclear", "hidden")),

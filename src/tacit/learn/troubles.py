@@ -167,10 +167,10 @@ def _failures_alike(
         if run.outcome.state != "failed" or run.rules or _is_answer(run):
             continue  # what names rules was called well, and found fault with the code
         another_form = run.by_form and run.work in (None, "build")
-        about_the_call = CALLED_WRONGLY.search(run.error) or another_form
+        absent = absent_program(run.error)
+        about_the_call = absent or CALLED_WRONGLY.search(run.error) or another_form
         own = run.hooked == "itself" or _IGNORED.search(run.error) or _against(run, hooks)
         if run.tool or about_the_call or own or _fails_always(run.purpose, rates):
-            absent = absent_program(run.error)
             gone = absent if (run.session, absent) not in present else ""
             program = run.purpose if own else _program(run.purpose)
             key = (gone, None) if gone else (program, _signature(run.error))
