@@ -83,6 +83,35 @@ def is_random(value: str, least: int = 16) -> bool:
     return changes >= len(value) / 5
 
 
+_TURN = late_pattern(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
+_DIGITS = late_pattern("[0-9]{2}")
+_HEX = late_pattern("[0-9a-fA-F-]+")
+_ENCODING = late_pattern(
+    r"(?:base|sha|utf|md|[rehp]s|oauth|ipv|x|v|ed|aes|rsa|gpt|int|str)[-_]?\d", re.I
+)
+
+
+def is_made_key(value: str, least: int = 16) -> bool:
+    """Whether letters and digits alternate as in a key that a program made, not as in a name."""
+    if len(value) < least or is_sample(value) or is_code(value) or is_path(value):
+        return False
+    turns, digits = len(_TURN.findall(value)), sum(c.isdigit() for c in value)
+    if len(value) < 16:
+        plain = value.replace("-", "").replace("_", "").isalnum() and not _ENCODING.match(value)
+        return (
+            plain
+            and digits >= 2
+            and (turns >= 4 or (bool(_DIGITS.search(value)) and turns >= 2))
+            and not WORDS.fullmatch(value)
+        )
+    mixed = classes(value.replace("-", "").replace("_", "")) >= 3 and is_random(value)
+    return digits >= 3 and (mixed or turns >= len(value) / 5) and not WORDS.fullmatch(value)
+
+
+def is_hexadecimal(value: str) -> bool:
+    return bool(_HEX.fullmatch(value))
+
+
 _FORMATTED = late_pattern(r"%[sd](?![A-Za-z0-9])")
 
 
