@@ -23,12 +23,11 @@ from tacit.base.placeholders import (
     entropy,
     is_code,
     is_header_value,
-    is_hexadecimal,
-    is_made_key,
     is_password,
     is_path,
     is_random,
     is_sample,
+    is_small_or_a_test,
     is_strong,
     is_weak,
 )
@@ -46,7 +45,6 @@ from tacit.base.secret_formats import (
     HEADER_WORDS,
     IN_URL,
     KEY_ENDS,
-    NAMED_KEY,
     PGPASS,
     PIPED,
     READERS,
@@ -57,9 +55,9 @@ from tacit.base.told_secrets import (
     FOREIGN_BEGINNINGS,
     FOREIGN_KEYS,
     KEYS,
-    NO_KEY,
     handed_keys,
     is_made_up,
+    named_keys,
     told_codes,
     told_passwords,
 )
@@ -72,7 +70,7 @@ _PASSWORDS = (
     "passphrase", "password", "passwort", "passord", "passwd", "passcode", "kennwort", "contrasena",
     "clave", "senha", "wachtwoord", "haslo", "heslo", "parola", "salasana", "adgangskode", "jelszo",
     "mdp", "pwd", "mot de passe", "mot_de_passe", "kata sandi", "palavra-passe", "contrasenya",
-    "lozink", "geslo", "hesl", "parool", "pasahitz", "kata laluan",
+    "lozink", "jelszav", "geslo", "hesl", "parool", "pasahitz", "kata laluan",
 )  # fmt: skip
 _FOREIGN = (
     "contraseña", "hasło", "hasła", "hasłem", "лозинк", "slaptažod", "lykilorð", "رمز عبور",
@@ -203,8 +201,8 @@ def words_in(lower: str, among: Iterable[str] | None = None) -> frozenset[str]:
         return frozenset([word for word in among if word in lower])
     if len(lower) < _SHORT and not _find_word(lower):
         return frozenset()
-    found = [word for word in _SEEDS if word in lower]
-    return frozenset(found + [word for word in _LONGER if word in lower] if found else ())
+    found = [seed for seed in _SEEDS if seed in lower]
+    return frozenset([word for seed in found for word in _GROUPS[seed] if word in lower])
 
 
 def _foreign(text: str) -> str:
@@ -361,36 +359,9 @@ def _handed(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
 
 
 def _keys(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
-    """A name of several words whose last one means a key, and a value that only a key looks like:
-    short ones where nothing else is called so."""
-    for word in KEY_ENDS:
-        for at in places(lower, word) if word in words else ():
-            match = NAMED_KEY.match(text, at)
-            if match is None:
-                continue
-            name = _NAME_BEFORE.search(text, max(0, at - 40), at)
-            first = name[0] if name else ""
-            joined = first[-1:] in ("_", "-", ".") or (first[-1:].islower() and text[at].isupper())
-            joined = joined or first.lower() in ("api", "auth")
-            salted = word == "salt" and match["quote"] and text[at - 1 : at] in ("'", '"')
-            if not (joined or salted) or (match["option"] and not first.startswith("-")):
-                continue
-            sure = word in ("token", "secret") or first.lower().strip("-_.").endswith("api")
-            if (
-                NO_KEY.search(first.lower())
-                or _NO_NAME.search(first.lower())
-                or (not sure and is_hexadecimal(match["s"]))
-            ):
-                continue
-            least = 8 if sure else 12 if word == "salt" else 24 if word == "cookie" else 16
-            if not REFERENCE.match(match["s"]) and is_made_key(match["s"], least):
-                yield *match.span("s"), "assigned-secret"
-
-
-_NO_NAME = late_pattern(
-    "file|image|media|message|page|next|cursor|query|row|storage|event|dedup|lookup|item|trace|user"
-)
-_NAME_BEFORE = late_pattern(r"[A-Za-z0-9_.-]{1,40}\Z")
+    """A name whose last word means a key, and a value that only a key looks like."""
+    found = ((word, at) for word in KEY_ENDS if word in words for at in places(lower, word))
+    yield from named_keys(text, found)
 
 
 def _begins_name(text: str, at: int, before: str) -> bool:
@@ -435,20 +406,25 @@ def _is_telling_value(match: re.Match[str], value: str, for_password: bool, befo
     if REFERENCE.match(value) and not (value[0] == "/" and len(value) >= 32 and not for_password):
         return False
     quoted = match.string[match.end("word") : match.end("word") + 1] in ('"', "'")
+    sign = match.string[match.end("word") : match.start("s")]
     bare = match["word"].lower() in ("pass", "pw", "mdp", "clave") and not (
-        quoted or before[-1:].isalpha() or before.endswith(("_", "-", ".", "@", "/"))
+        quoted
+        or before[-1:].isalpha()
+        or before.endswith(("_", "-", ".", "@", "/"))
+        or (before.endswith((" -passin ", " -passout ", " -pass ")) or sign == "=")
     )
     if for_password:
         # `PASS: TestParse2/case_1` is a test, not a password.
         return (is_password(value) or is_made_up(value)) and not (
-            bare and _is_small_or_a_test(match["word"], value)
+            bare and is_small_or_a_test(match["word"], value)
         )
     value = value.removeprefix("base64:")
     digits = sum(c.isdigit() for c in value)
     if UUID.fullmatch(value):
         return True
     if match["word"] == "SECRET" and not rest and before.endswith("_"):
-        return is_password(value) and len(re.findall("[-_.]", value)) < 3  # JWT_SECRET=
+        made_up = is_made_up(value) or is_password(value)
+        return made_up and len(re.findall("[-_.]", value)) < 3  # JWT_SECRET=
     if digits == len(value) or is_code(value):
         return False
     if len(value) >= 8 and digits and SIGN_BETWEEN.search(value) and classes(value) >= 3:
@@ -458,14 +434,6 @@ def _is_telling_value(match: re.Match[str], value: str, for_password: bool, befo
     return len(value) >= 16 and entropy(value) >= 3.2 and (digits >= 2 or is_random(value))
 
 
-def _is_small_or_a_test(word: str, value: str) -> bool:
-    """What follows the bare word `pass` is often a number, an argument or the name of a test."""
-    if not (_SMALL.search(value) and _CAPITAL.search(value)):
-        return True
-    return word.isupper() and bool(WORDS.fullmatch(value))
-
-
-_SMALL, _CAPITAL = late_pattern("[a-z]"), late_pattern("[A-Z]")
 _MADE_UP = late_pattern(r"(?=[!-~]{8,})(?=\D{0,30}\d\D{0,30}\d)[!-~]+\Z")
 
 
@@ -514,10 +482,10 @@ def _cookies(jar: re.Match[str]) -> Iterator[Span]:
 
 def _is_url_password(match: re.Match[str]) -> bool:
     named = match["user"].startswith(("$", "{", "%")) or "example" in match["host"].lower()
-    return not named and not is_weak(match["s"])
+    return not named and (not is_weak(match["s"]) or is_made_up(match["s"]))
 
 
-_find_option = re.compile(" -(?:[pPNawkKUub]|hmac|-body|-value)").search
+_find_option = re.compile(" -(?:[pPNawkKUub]|hmac|xp|-body|-value)").search
 """Whether one of those options stands in a text at all."""
 
 
@@ -533,7 +501,7 @@ def _commands(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     for word in ("-u", "-U", "--user", "--proxy-u") if "curl" in words else ():
         for at in places(text, word):
             match = CURL_USER.match(text, at)
-            if match and "curl" in lower[max(0, at - 300) : at] and not is_weak(match["s"]):
+            if match and "curl" in lower[max(0, at - 300) : at] and _is_given(match["s"]):
                 yield *match.span("s"), "password"
     for word, pattern in COMMANDS.items():
         if word in words:
@@ -549,7 +517,8 @@ def _given(matches: Iterable[re.Match[str] | None]) -> Iterator[Span]:
 
 def _is_given(value: str) -> bool:
     """Whether an argument is a password; without a letter it is a port, or two."""
-    return bool(LETTER.search(value)) and not is_weak(value) and not is_path(value)
+    strange = not is_weak(value) or is_made_up(value)
+    return bool(LETTER.search(value)) and strange and not is_path(value)
 
 
 def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
@@ -574,25 +543,29 @@ _READ_BY = ("sudo", "pass", "kinit", "cryptsetup", "secret", "token", "key")
 _LOGINS = ("cred", "log in", "login")
 # Each pattern above begins at such a word, in small letters, at such a sign, or at an option.
 _OTHER_WORDS = (
-    *_ACCOUNTS,
-    *HEADER_WORDS,
-    "auth",
-    "cookie",
-    "curl",
-    "sudo",
-    "kinit",
-    *_LOGINS,
-    *COMMANDS,
-    *KEY_ENDS,
-    *KEYS,
-    *_PASSWORDS,
-    *BEGINNINGS,
-    *ALSO_TOLD,
-)
+    *_ACCOUNTS, *HEADER_WORDS, "auth", "cookie", "curl", "sudo", "kinit", *_LOGINS, *COMMANDS,
+    *KEY_ENDS, *KEYS, *_PASSWORDS, *BEGINNINGS, *ALSO_TOLD,
+)  # fmt: skip
 _ALL_WORDS = tuple(dict.fromkeys((*_ANCHORS, *_OTHER_WORDS)))
-_SEEDS = tuple(word for word in _ALL_WORDS if sum(part in word for part in _ALL_WORDS) == 1)
-_LONGER = tuple(word for word in _ALL_WORDS if word not in _SEEDS)
-"""Words that hold another of them, so that they stand nowhere without it."""
+# What several of them hold, so that one look tells that none of those stands there.
+_STEMS = (
+    " code", "connect", "parol", "contrasen", "kata ", "encrypt", "daten", "user", "chiave", "tool",
+    "gegevens",
+)  # fmt: skip
+_SEEDS = tuple(
+    word
+    for word in dict.fromkeys((*_STEMS, *_ALL_WORDS))
+    if not any(part in word and part != word for part in (*_STEMS, *_ALL_WORDS))
+)
+_GROUPS = {
+    seed: [
+        word
+        for word in _ALL_WORDS
+        if max((part for part in _SEEDS if part in word), key=len) == seed
+    ]
+    for seed in _SEEDS
+}
+"""By the shortest part of a word that is looked for, the words that stand nowhere without it."""
 _SIGNS = ("://", " /p:", ":5432:", ":*:")
 _SHORT = 40
 """Characters up to which one expression is quicker than a look for each word."""

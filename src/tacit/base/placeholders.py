@@ -202,3 +202,13 @@ def is_header_value(scheme: str, value: str) -> bool:
         _, colon, password = plain.partition(":")
         return bool(colon) and plain.isprintable() and not is_weak(password)
     return any(c.isdigit() for c in value) and entropy(value) >= 3.2 and not is_path(value)
+
+
+def is_small_or_a_test(word: str, value: str) -> bool:
+    """What follows the bare word `pass` is often a number, an argument or the name of a test."""
+    if not (_SMALL.search(value) and _CAPITAL.search(value)):
+        return True
+    return word.isupper() and bool(WORDS.fullmatch(value))
+
+
+_SMALL, _CAPITAL = late_pattern("[a-z]"), late_pattern("[A-Z]")

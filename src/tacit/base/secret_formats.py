@@ -413,6 +413,8 @@ COMMAND_OPTIONS = (
         rf"curl(?:{_LINE})?\Z",
         r" -b[ \t]{0,4}[\"']?[A-Za-z0-9_.-]{1,64}=(?P<s>[A-Za-z0-9%_.-]{16,512})",
     ),
+    (" -xp", r"[ \t]-xu[ \t][^\n]{0,200}\Z", rf" -xp[ \t]{_ARGUMENT}"),
+    (" -ap", r"[ \t]-au[ \t][^\n]{0,200}\Z", rf" -ap[ \t]{_ARGUMENT}"),
     (" --body", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --body[ \t=]{_ARGUMENT}"),
     (" --value", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --value[ \t=]{_ARGUMENT}"),
 )
@@ -446,8 +448,8 @@ COMMANDS = {
     "master.key": r"master\.key[\"'`:]{0,2}[ \t]{0,4}\n(?P<s>[0-9a-f]{32})(?!\w)",
     # What programs take behind an option of their own, or at a place.
     **dict.fromkeys(
-        ("swaks", "sendemail", "schtasks", "signtool", "xfreerdp", "wfreerdp"),
-        rf"\w{{5,9}}[ \t][^\n]{{0,200}}?[ \t](?:-ap|-xp|/rp|/p)[ \t:]{_ARGUMENT}",
+        ("schtasks", "signtool"),
+        rf"\w{{8}}[ \t][^\n]{{0,200}}?[ \t](?:/rp|/p)[ \t:]{_ARGUMENT}",
     ),
     "snmp": rf"snmp\w{{0,10}}[ \t][^\n]{{0,200}}?[ \t]-[Xc][ \t]{_ARGUMENT}",
     "community ": rf"(?<=snmp-server )community[ \t]{_ARGUMENT}",
@@ -455,15 +457,10 @@ COMMANDS = {
     "bw unlock": rf"bw unlock[ \t]{_ARGUMENT}",
     "bw login": rf"bw login[ \t]{_NAME}[ \t]{_ARGUMENT}",
     "samba-tool": rf"samba-tool user (?:create|add|setpassword)[ \t]{_NAME}[ \t]{_ARGUMENT}",
-    **dict.fromkeys(
-        ("impdp", "expdp", "sqlldr", "rman target", "impacket"),
-        r"(?:\w{5,6}|rman target|impacket\S{1,30})[ \t](?:[\w.-]{1,40}/)??[\"']?[\w.-]{1,64}[/:]"
-        r"(?P<s>[^\s\"'/@]{6,64})(?=[@\s])",
-    ),
+    "pdp ": r"(?<=im|ex)pdp[ \t][\"']?[\w.-]{1,64}/(?P<s>[^\s\"'/@]{6,64})(?=[@\s])",
     "connect to ": (
         rf"(?i:connect to)[ \t]\S{{1,64}}[ \t](?i:user)[ \t]{_NAME}[ \t](?i:using)[ \t]{_ARGUMENT}"
     ),
-    ".logon ": rf"\.logon[ \t][\w./-]{{1,64}},{_ARGUMENT}",
     "-auth ": rf"-auth[ \t][\w.@-]{{1,64}}:{_ARGUMENT}",
     "--user": rf"--user[ =][\"']?[A-Za-z_][\w.@-]{{0,63}}:{_ARGUMENT}",
     "authtoken": rf"(?i:authtoken)[ \t=]{{1,4}}(?=[^\s\"']{{0,80}}\d){_ARGUMENT}",
@@ -480,7 +477,7 @@ COMMANDS = {
     ),
     "codecov": rf"codecov[ \t][^\n]{{0,120}}?-t[ \t]{_ARGUMENT}",
     "sonar.login": rf"sonar\.login=(?=\S{{0,80}}\d){_ARGUMENT}",
-    "net use": rf"(?i:net use)[ \t](?:\w:|\*)[ \t]\S{{1,120}}[ \t](?!/){_ARGUMENT}",
+    "net use": rf"(?i:net use)[ \t](?:(?:\w:|\*)[ \t])?\\\\\S{{1,120}}[ \t](?!/){_ARGUMENT}",
     "setcredentials": rf"(?i:setcredentials)(?:[ \t]\S{{1,64}}){{4}}[ \t]{_ARGUMENT}",
     **dict.fromkeys(
         ("askpass", "passwordeval", "passcmd", "passwordcommand", "password-command"),
@@ -493,21 +490,19 @@ COMMANDS = {
     "enable secret": rf"enable secret[ \t](?:level \d{{1,2}}[ \t])?(?:\d[ \t])?{_ARGUMENT}",
     "-shared-key ": rf"-shared-key[ \t](?:\d[ \t]|local[ \t]|remote[ \t])?{_ARGUMENT}",
     'psk "': rf"(?i:psk) (?=\"){_ARGUMENT}",
-    'eap "': rf"(?i:eap) (?=\"){_ARGUMENT}",
-    **dict.fromkeys(
-        ("]:587", "]:465"),
-        rf"\]:\d{{3}}[ \t]{{1,8}}[\w.@+-]{{1,64}}:{_ARGUMENT}",
-    ),
+    "]:587": rf"\]:587[ \t]{{1,8}}[\w.@+-]{{1,64}}:{_ARGUMENT}",
     # A call that connects or logs in: host, name and password, or name and password.
     **dict.fromkeys(
         ("connect(", "connection(", "pdo(", "login("),
         r"(?i:(?:connect|connection|pdo)\([ \t]{0,4}(?:\w{1,30}|[\"'][^\"'\n]{0,120}[\"']) ?,"
         r"|login\((?:[ \t]{0,4}\w{1,30}[ \t]{0,4},)?)[ \t]{0,4}[\"'][^\"'\n]{1,80}[\"'][ \t]{0,4},"
-        r"[ \t]{0,4}[\"'](?!utf|latin)(?P<s>[^\s\"']{6,128})[\"']",
+        r"[ \t]{0,4}[\"'](?!utf|latin)(?=[^\"'\n]{0,60}(?:\d[^\"'\n]{0,60}\d|[!@#$%^&*?]))"
+        r"(?P<s>[^\s\"']{6,128})[\"']",
     ),
     "wpa_passphrase": rf"wpa_passphrase[ \t]{_NAME}[ \t]{_ARGUMENT}",
     "creds": rf"creds[ =][\"']?[\w.@-]{{1,64}}:{_ARGUMENT}",
     "http-basic.": rf"http-basic\.[\w-]{{1,40}}[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "cargo login": rf"cargo login[ \t]{_ARGUMENT}",
     "vault login": rf"vault login[ \t]{_ARGUMENT}",
     "securestring": r"(?i:securestring)[ \t](?:-String[ \t])?[\"'](?P<s>[^\"'\n]{6,128})[\"']",
     "encrypt_string": rf"encrypt_string[ \t]{{1,4}}{_ARGUMENT}",
@@ -523,7 +518,8 @@ COMMANDS = {
     "masterauth": rf"masterauth[ \t]{{1,4}}{_ARGUMENT}",
     "rediscli_auth": rf"REDISCLI_AUTH={_ARGUMENT}",
     "psk": (
-        rf"(?i:psk)\"?[ \t]{{0,4}}[=:][ \t]{{0,4}}(?=[\"']?\S{{0,128}}[A-Z!@#$%^&*?]){_ARGUMENT}"
+        r"(?i:psk)\"?[ \t]{0,4}[=:][ \t]{0,4}"
+        rf"(?=[\"']?\S{{0,128}}[A-Z!@#$%^&*?]|[\"']){_ARGUMENT}"
     ),
 }
 # A name of several words whose last one means a key, and a value that may be one.

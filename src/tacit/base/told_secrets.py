@@ -15,11 +15,14 @@ from tacit.base.placeholders import (
     UUID,
     classes,
     is_code,
+    is_hexadecimal,
+    is_made_key,
     is_path,
     is_random,
     is_sample,
     is_weak,
 )
+from tacit.base.secret_formats import NAMED_KEY
 
 _WORDS = r"(?:[ \t]{1,2}[^\s\d:=<>{}()\[\]|\\/\"`$.;,?!]{1,14},?)"
 _MARK = (
@@ -30,7 +33,9 @@ _SAID = (
     r"(?P<s>(?=[^\s\d]{0,60}\d)[!#-&*-+\--:=?-Z\\^_a-z~\u00c0-\u024f]{5,64}+)"
     r"(?=[ \t\u00a0]?[\s\"'`,;)»」』”’]|[^\x00-\u024f]|\Z)"
 )
-TOLD_AFTER = late_pattern(rf"(?P<end>[^\W\d_]{{0,5}}?)(?P<gap>{_WORDS}{{0,6}}?){_MARK}{_SAID}")
+TOLD_AFTER = late_pattern(
+    rf"(?P<end>[^\W\d_]{{0,5}}?(?:['’]s)?)(?P<gap>{_WORDS}{{0,6}}?){_MARK}{_SAID}"
+)
 """The password is, or will be, so and so."""
 TOLD_BEFORE = late_pattern(
     rf"(?<![^\s\"'`«「“„‘(]){_SAID}[ \t\u00a0]?[\"'`»」”’]?[ \t\u00a0]{{1,2}}"
@@ -123,6 +128,9 @@ def is_made_up(value: str) -> bool:
     return not is_weak(value) and bool(_ODD.search(bare) or _LEET.fullmatch(bare))
 
 
+_ENGLISH = frozenset(
+    ("passphrase", "password", "passwd", "passcode", "pwd", *("pw", "wifi key", "shared secret"))
+)
 _COLON = late_pattern(r"[:：=→—–][ \t\u00a0]?[\"'`«「『“„‘(]{0,2}[ \t]?\Z")
 ALSO_TOLD = (
     "pw", "ww", "wifi key", "wi-fi key", "wlan key", "network key", "shared secret", "code wifi",
@@ -138,9 +146,14 @@ def told_passwords(text: str, names: Iterable[tuple[int, int]]) -> Iterator[tupl
         if match and is_made_up(value := match["s"].rstrip(_STOPS)):
             sure = _ODD.search(value.rstrip("!?*")) or (match["gap"] == "" and match["end"] == "")
             gap = match["gap"]
-            told = _OF.match(gap) and (
-                _IS_LAST.search(gap)
-                or (_COLON.search(text, end, match.start("s")) and not _IS_WITHIN.search(gap))
+            foreign = text[start:end].lower() not in _ENGLISH
+            told = (foreign and _IS_LAST.search(gap)) or (
+                _OF.match(gap)
+                and (
+                    not text[start].isascii()
+                    or _IS_LAST.search(gap)
+                    or (_COLON.search(text, end, match.start("s")) and not _IS_WITHIN.search(gap))
+                )
             )
             if sure or told or _CONNECTS.fullmatch(gap):
                 yield match.start("s"), match.start("s") + len(value)
@@ -200,7 +213,7 @@ LOGIN = late_pattern(
 )
 
 
-_OF_WHOM = late_pattern(r"(?i:sim|card|user|account|door|bank|phone|login|unlock|atm)[_-]\Z")
+_OF_WHOM = late_pattern(r"(?i:sim|admin|card|user|account|door|bank|phone|login|unlock|atm)[_-]\Z")
 
 
 def _is_pin(match: re.Match[str]) -> bool:
@@ -323,3 +336,39 @@ def handed_keys(text: str, small: str, found: Iterable[int]) -> Iterator[tuple[i
 
 
 _HEX = late_pattern("[0-9a-f]{32,128}")
+
+
+_NAME_BEFORE = late_pattern(r"[A-Za-z0-9_.-]{1,40}\Z")
+_NO_NAME = late_pattern(
+    "file|image|media|message|page|next|cursor|query|row|storage|event|dedup|lookup|item|trace|user"
+)
+_SECRET_KEY = late_pattern(r"(?:secret|encrypt\w{0,5})[_.-]?\Z")
+
+
+def named_keys(text: str, found: Iterable[tuple[str, int]]) -> Iterator[tuple[int, int, str]]:
+    """Values of names whose last word, at a place that `found` says, means a key: short ones and
+    made-up ones where nothing else is called so."""
+    for word, at in found:
+        match = NAMED_KEY.match(text, at)
+        if match is None or REFERENCE.match(value := match["s"]):
+            continue
+        before = _NAME_BEFORE.search(text, max(0, at - 40), at)
+        name = before[0] if before else ""
+        if match["option"] and not name.startswith("-"):
+            continue
+        joined = name[-1:] in ("_", "-", ".") or (name[-1:].islower() and text[at].isupper())
+        name = name.lower()
+        if NO_KEY.search(name) or _NO_NAME.search(name):
+            continue
+        if joined or name in ("api", "auth"):
+            secret = word == "secret" or (word == "key" and _SECRET_KEY.search(name))
+            sure = secret or word == "token" or name.strip("-_.").endswith("api")
+            least = 8 if sure else {"salt": 12, "cookie": 24}.get(word, 16)
+            made = (sure or not is_hexadecimal(value)) and is_made_key(value, least)
+            made = made or bool(secret and is_made_up(value) and value.count(".") == 0)
+        else:  # alone, as in JSON or YAML
+            least = 10 if word in ("token", "secret") else 16 if word == "salt" else 999
+            alone = not name and text[at - 1 : at] in ("", " ", "\n", "\t", '"', "'", "=")
+            made = alone and is_made_key(value, least) and len(_TURN.findall(value)) >= 4
+        if made:
+            yield *match.span("s"), "assigned-secret"
