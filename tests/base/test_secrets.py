@@ -572,6 +572,7 @@ def _find_everywhere(texts: list[str], patch: pytest.MonkeyPatch) -> list[list[s
     patch.setattr(passwords, "_find_foreign_letter", always)
     patch.setattr(passwords, "_find_option", always)
     patch.setattr(secrets, "_MARK_BEGINS", "")
+    patch.setattr(secrets, "_long_parts", lambda words: words)
     return [secrets.find(text) for text in texts]
 
 
@@ -588,6 +589,7 @@ def _some_texts() -> list[str]:
         *(": ", "=", " is ", '"', "'", " ", "\n", "/", "curl -u bob:", "echo ", "| sudo -S", "é"),
         *(made("Vw9{A12}!") for _ in range(20)), *(made("{A32}", n) for n in range(20)),
     ]  # fmt: skip
+    pieces += [made(template) for _, template in FORMATS[::5]]
     lines += ["".join(rng.choices(pieces, k=rng.randint(2, 10))) for _ in range(1500)]
     return lines
 
@@ -598,6 +600,40 @@ def test_the_short_ways_of_the_search_lose_nothing(monkeypatch: pytest.MonkeyPat
     found = [secrets.find(text) for text in texts]
     assert _find_everywhere(texts, monkeypatch) == found
     assert sum(map(bool, found)) > 500
+
+
+def test_no_format_that_stands_alone_is_taken_apart() -> None:
+    """Each is long enough, and none has a character at which words are parted."""
+    for index, row in enumerate(secret_formats.FORMATS):
+        if index not in secrets._OTHER_ROWS:
+            parsed = _parser.parse(row.expression)
+            assert parsed.getwidth()[0] >= secret_formats.MIN_FORMAT, row
+            fits = [re.compile(part, re.DOTALL) for part in _single(parsed)]
+            for letter in (*secrets.IN_NO_FORMAT, "\u00e9", "\u65e5"):
+                assert not any(part.fullmatch(letter) for part in fits), (row, letter)
+
+
+def _single(parsed: _parser.SubPattern) -> list[str]:
+    """Expressions for each single character that a parsed one takes, wherever it does."""
+    found: list[str] = []
+    for kind, value in parsed:
+        if kind is _parser.LITERAL:
+            found.append(re.escape(chr(value)))
+        elif kind is _parser.IN:
+            assert all(part[0] in (_parser.LITERAL, _parser.RANGE) for part in value), value
+            ends = ([part[1]] * 2 if part[0] is _parser.LITERAL else part[1] for part in value)
+            found += [f"[{re.escape(chr(a))}-{re.escape(chr(z))}]" for a, z in ends]
+        elif kind not in (_parser.ASSERT, _parser.ASSERT_NOT, _parser.AT):
+            nested = value[1] if kind is _parser.BRANCH else [value[-1]]
+            found += [part for one in nested for part in _single(one)]
+    return found
+
+
+def test_a_foreign_letter_is_known_in_any_case() -> None:
+    """Whatever is one in small letters is one as it stands."""
+    small = set(passwords._LETTERS)
+    letters = (chr(code) for code in range(0x3000) if small.intersection(chr(code).lower()))
+    assert all(passwords._find_foreign_letter(letter) for letter in letters)
 
 
 def test_what_gives_no_sign_of_a_secret_holds_none() -> None:

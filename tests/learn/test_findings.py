@@ -27,10 +27,10 @@ from tacit.learn.findings import (
     ChecksFinding,
     ProcedureFinding,
     TroubleFinding,
-    abstracted,
     count_findings,
 )
 from tacit.learn.ledger import Ledger
+from tacit.learn.rates import abstracted
 from tacit.skills.fact import parse_fact
 from tacit.skills.skill_lint import lint
 from tacit.testing.sample_sessions import called, made, ran
@@ -1183,15 +1183,24 @@ def test_what_the_sandbox_holds_back_is_one_line() -> None:
     assert not told_troubles(count_findings(sessions(["Go.", *held])))
 
 
-def test_a_build_in_between_mends() -> None:
-    """What ran on an older build works with nothing else changed but that."""
-    stale = "SyntaxError: Export named 'a' not found in module '/p/app/dist/index.js'."
-    again = ran("bun src/cli.ts show", "shown")
-    bad = ran("bun src/cli.ts show", stale, failed=True)
-    turn = ["Go.", bad, ran("bun run build", "done"), again]
-    (trouble,) = told_troubles(count_findings(sessions(turn)))
-    assert trouble.instead == (("bun run build && bun src/cli.ts …", 2),)
-    assert told_troubles(count_findings(sessions(["Go.", bad, again]))) == []
+@pytest.mark.parametrize(
+    ("fails", "error", "brings", "told"),
+    [
+        ("bun src/cli.ts show", "SyntaxError: Export named 'a' not found in module '/p/app/d.js'.",
+         "bun run build", "bun run build && bun src/cli.ts …"),
+        ("terraform plan", "Inconsistent dependency lock file, please run: terraform init",
+         "terraform init", "terraform init && terraform plan …"),
+        ("npm run lint", "sh: 1: eslint: not found", "npm ci", "npm ci && npm run lint …"),
+        ("mix test", "Unchecked dependencies for test: could not find x", "mix deps.get",
+         "mix deps.get && mix test …"),
+    ],
+)  # fmt: skip
+def test_what_has_to_come_first_mends(fails: str, error: str, brings: str, told: str) -> None:
+    """What was not built or installed yet, with nothing else changed but that."""
+    bad, again = ran(fails, error, failed=True), ran(fails, "done")
+    (trouble,) = told_troubles(count_findings(sessions(["Go.", bad, ran(brings, "done"), again])))
+    assert trouble.instead == ((told, 2),)
+    assert not any(t.works for t in told_troubles(count_findings(sessions(["Go.", bad, again]))))
 
 
 def test_checks_of_a_package_are_told_with_it_and_what_is_loaded_before() -> None:
@@ -1225,3 +1234,42 @@ def test_quoted_errors_have_no_colours() -> None:
     bad, good = ran("deploy.sh --fast", red, failed=True), ran("deploy.sh")
     (trouble,) = told_troubles(count_findings(sessions(["Go.", bad, good])))
     assert trouble.error == "deploy: unknown option --fast"
+
+
+def test_the_language_that_is_asked_for_is_one_subject() -> None:
+    """In whatever words and for whatever, in two sessions; not where several are asked for, which
+    is what the product speaks."""
+    said = ("write the labels in Dutch", "translate the README into Dutch")
+    (one,) = of_kind(count_findings(spoken(*said)), RequestFinding)
+    assert (one.verb, one.thing) == ("language", "Dutch")
+    assert "Dutch is the language that the user asks for, in 2 of 2" in draft(one).text
+    assert of_kind(count_findings(spoken(*said, "now in Polish")), RequestFinding) == []
+    ruled = of_kind(count_findings(spoken("answer in Dutch", "reply to me in Dutch")), Finding)
+    assert [type(one) for one in ruled] == [WishFinding]
+
+
+def test_acts_that_were_asked_after_are_one_and_outweigh_an_older_ban() -> None:
+    """Commit and push go together, and who asks after them no longer keeps them."""
+    said = ("Next time let me commit.", "did you commit?", "Did you push it?")
+    (one,) = count_findings(spoken(*said))
+    assert isinstance(one, RequestFinding)
+    assert (one.verb, one.thing, len(one.sessions)) == ("forgotten", "commit and push", 2)
+
+
+def test_the_folder_that_the_user_points_to() -> None:
+    """The one that most sessions name, however deep what they name lies in it."""
+    said = tuple(f"look at /home/a/work/blog/posts/{n}/page.md please" for n in "abc")
+    (one,) = of_kind(count_findings(spoken(*said)), RequestFinding)
+    assert (one.verb, one.thing) == ("see", "/home/a/work/blog/posts/")
+    assert draft(one).name == "app-see-blog-posts"
+
+
+def test_a_home_folder_is_called_after_its_repository() -> None:
+    traces = [
+        msgspec.structs.replace(
+            trace, head=msgspec.structs.replace(trace.head, repository="forge.io/a/lamp")
+        )
+        for trace in sessions(DEPLOYED, project="/home/somebody")
+    ]
+    (one,) = count_findings(traces)
+    assert draft(one).name == "lamp-deploy-sh"

@@ -4,10 +4,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+import pytest
 
 from tacit.learn import habits
+from tacit.learn.counted_session import count_session, one_project_each
+from tacit.learn.demands import Finding
 from tacit.learn.drafts import draft
 from tacit.learn.findings import ChecksFinding, HabitsFinding, TroubleFinding, count_findings
+from tacit.learn.rates import usual_form
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.trace import ToolCall, Trace
 
@@ -348,3 +352,192 @@ def test_files_are_seen_from_the_project_on_every_system() -> None:
         "src/a.py", "src/b.py",
     )  # fmt: skip
     assert changed("C:\\p\\app", "C:\\p\\app\\src\\a.py", "C:\\x.py") == ("src/a.py",)
+
+
+def checks_of(found: Iterable[Finding]) -> list[ChecksFinding]:
+    return [one for one in found if isinstance(one, ChecksFinding)]
+
+
+LINT_STAGED = """[STARTED] markdownlint --fix
+[FAILED] markdownlint --fix [FAILED]
+/p/app/a.md:26 error MD040/fenced-code-language Fenced code blocks should have a language [Context]
+husky - pre-commit script failed (code 1)"""
+PRE_COMMIT = """trim trailing whitespace........Passed
+ruff check..............Failed
+a.py:1:1: F401 `os` imported but unused"""
+COMMITLINT = """⧗ input: x
+✖   subject may not be empty [subject-empty]
+✖ commitlint:
+husky - commit-msg script failed (code 1)"""
+
+
+@pytest.mark.parametrize(
+    ("printed", "step", "rule"),
+    [
+        (LINT_STAGED, "markdownlint --fix", "MD040"),
+        (PRE_COMMIT, "ruff check", "F401"),
+        (COMMITLINT, "commitlint", "subject-empty"),
+    ],
+)
+def test_what_a_hook_runs_and_wants(printed: str, step: str, rule: str) -> None:
+    """And a commit that could not be written is none of its failures."""
+    unwritten = f"{printed}\nfatal: failed to write commit object"
+    steps = [ran("git commit -m x", printed, failed=True), ran("git commit -m x"),
+             ran("git commit -m y", unwritten, failed=True), ran("npm run lint")]  # fmt: skip
+    (found,) = checks_of(count_findings(session(n, ["go", *steps]) for n in range(2)))
+    assert found.hooked is not None
+    assert (found.hooked.rate.failed, found.hooked.rate.runs) == (2, 6)
+    assert found.hooked.steps == (step,)
+    assert [one.rule for one in found.hooked.rules] == [rule]
+    assert (
+        f"at `git commit`: it failed 2 of 6 times, in 2 sessions, at `{step}`" in draft(found).text
+    )
+
+
+SED = "sed: The term 'sed' is not recognized as a name of a cmdlet, function, script file"
+
+
+def test_what_only_looks_is_missing_too_and_told_with_what_was_given_the_same() -> None:
+    """But not where most sessions had it: then another shell lacked it."""
+    gone = [ran("sed -n 1,9p src/a.ts", SED, failed=True), ran("Get-Content src/a.ts", "text")]
+    traces = [session(n, ["go", *gone]) for n in range(2)]
+    (found,) = [one for one in count_findings(traces) if isinstance(one, TroubleFinding)]
+    (trouble,) = found.troubles
+    assert (trouble.program, trouble.instead, trouble.there) == ("sed", (("Get-Content …", 2),), 0)
+    there = [session(n, ["go", ran("sed -n 1,9p src/a.ts", "text")]) for n in range(5, 12)]
+    (found,) = count_findings([*traces, *there[:2]])
+    assert "In 2 other sessions it was there." in draft(found).text
+    assert count_findings([*traces, *there]) == []
+
+
+def test_when_a_command_is_run_and_on_what() -> None:
+    """Of the services that it names each is told, and the files whose change it follows."""
+
+    def work(n: int, service: str) -> Trace:
+        change = called("Edit", {"file_path": f"/p/app/server/lib/{n}.js"})
+        return session(n, ["go", change, ran(f"pm2 restart {service}"), ran("pm2 status")])
+
+    (found,) = checks_of(
+        count_findings(work(n, s) for n, s in enumerate(["web", "bot", "api"] * 2))
+    )
+    assert (
+        "- `pm2 restart api|bot|web`: worked in all 6 runs, in 6 sessions, mostly after a change in"
+        " `server/lib/*.js`"
+    ) in draft(found).text
+
+
+def test_syntax_checks_of_scripts_are_one_check() -> None:
+    """Running a script is something else."""
+
+    def work(n: int) -> Trace:
+        change = called("Edit", {"file_path": f"/p/app/etc/{n}.sh"})
+        return session(n, ["go", change, ran(f"bash -n etc/{n}.sh"), ran(f"bash etc/{n}.sh", "no",
+                       failed=True)])  # fmt: skip
+
+    (found,) = checks_of(count_findings(map(work, range(4))))
+    (rate,) = found.rates
+    assert (rate.purpose, rate.form, rate.failed, rate.after) == (
+        "bash -n", "bash -n …", 0, "etc/*.sh",
+    )  # fmt: skip
+
+
+def test_kits_and_what_was_given_up_are_no_checks() -> None:
+    """Scripts that come with an agent's kit, and what no session of the last ones ran."""
+    kit = [ran(".specify/scripts/bash/check-prerequisites.sh --json") for _ in range(2)]
+    assert checks_of(count_findings(session(n, ["go", *kit]) for n in range(3))) == []
+    early = [session(n, ["go", ran("tests/red_test.sh")]) for n in range(2)]
+    late = [session(n, ["go", ran("npm run lint")]) for n in range(2, 9)]
+    (found,) = checks_of(count_findings([*early, *late]))
+    assert [rate.purpose for rate in found.rates] == ["npm run lint"]
+    (found,) = checks_of(count_findings([*early, *late[:4]]))
+    assert len(found.rates) == 2
+
+
+def test_messages_by_part_are_not_told_as_types() -> None:
+    """Nor is a kind said to be in most that is in few."""
+    said = ["gui: add a", "gui: add b", "PDL: add c", "cli: add d", "docs: add e", "slicer: f"]
+    steps = [ran(f'git commit -m "{one}"', "[main 1234567] x") for one in said]
+    habits = count_findings(session(n, ["go", *steps]) for n in range(2))
+    (found,) = [one for one in habits if isinstance(one, HabitsFinding)]
+    assert found.messages is not None
+    assert found.messages.shape == "part: subject"
+    assert found.messages.kinds == ("gui",)
+    assert "(some with `gui`), e.g. `slicer: f`" in draft(found).text
+
+
+def test_what_follows_a_push() -> None:
+    """In most sessions that push; looking at the pull request is nothing that others need."""
+    steps = [ran("git push -u origin x", "* [new branch] x"), ran("gh pr view 3"),
+             ran('gh pr create --title "a" --body "b"')]  # fmt: skip
+    pushing = [session(n, ["go", *steps]) for n in range(3)]
+    (found,) = [one for one in count_findings(pushing) if isinstance(one, HabitsFinding)]
+    assert found.pushed is not None
+    assert found.pushed.then == (("gh pr create --title <title> --body <text>", 3),)
+    more = [session(n, ["go", steps[0]]) for n in range(3, 7)]
+    assert [
+        one for one in count_findings([*pushing, *more]) if isinstance(one, HabitsFinding)
+    ] == []
+
+
+def test_logs_that_are_looked_into() -> None:
+    """Where several sessions do; alone they make a draft where many do."""
+    looks = ["go", ran("tail -n 50 logs/app.log", "x"), ran("docker logs web-1 --tail 5", "x")]
+    looks += [ran("cat ~/Downloads/KL8MB6SA/app_20260321.log", "x")]  # of one fault
+    traces = [session(n, looks) for n in range(5)]
+    (found,) = checks_of(count_findings(traces))
+    assert found.logs == (("logs/app.log", 5), ("docker logs web-1", 5))
+    assert "- `logs/app.log`, in 5 sessions" in draft(found).text
+    assert checks_of(count_findings(traces[:4])) == []
+
+
+def test_a_word_that_differs_is_a_variable() -> None:
+    """As it stands in a command that works."""
+    forms = [f"docker exec web-1 odoo -d db -u {name} --stop" for name in ("a1", "b2", "c3", "a1")]
+    assert (
+        usual_form("docker exec web-1", forms) == "docker exec web-1 odoo -d db -u <value> --stop"
+    )
+
+
+def test_a_new_name_on_the_same_day_and_files_of_its_own_are_one_project() -> None:
+    """But not files that every project has."""
+
+    def work(folder: str, hour: int, top: str) -> Trace:
+        changes = [called("Edit", {"file_path": f"/p/{folder}/{top}/{n}.sh"}) for n in range(3)]
+        trace = made(["go", *changes], session=f"{folder}{hour}", project=f"/p/{folder}")
+        at = datetime(2026, 1, 1, hour, tzinfo=UTC)
+        head = msgspec.structs.replace(trace.head, started=at, ended=at)
+        return Trace(head, trace.turns)
+
+    for top, folders in ((".mine", 1), ("src", 2)):
+        both = [count_session(work("old_one", 1, top)), count_session(work("fresh", 2, top))]
+        assert len({one.project for one in one_project_each(both)}) == folders
+
+
+def test_what_the_shell_does_not_take() -> None:
+    """Told once for all commands, where more than two sessions tried it."""
+    globbed = ran("ls a-*/", "x\n(eval):1: no matches found: a-*/\ny", failed=True)
+    parsed = "ParserError:\nLine |\n 1 | python - <<'EOF'\n | Missing file specification"
+    typed = ran("python - <<'EOF'\nprint(1)\nEOF", parsed, failed=True)
+    traces = [session(n, ["go", globbed, typed]) for n in range(3)]
+    (found,) = count_findings(traces)
+    text = draft(found).text
+    assert "here-documents (<<): 3 calls in 3 sessions failed with" in text
+    assert (
+        "failed with `(eval):1: no matches found: a-*/`. What it takes: the same in quotes" in text
+    )
+    assert count_findings(traces[:2]) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ssh box 'git add a.py && git commit -m x'",
+        "pwsh -Command \"git add a.py; git commit -m 'x'\"",
+        "docker exec app sh -c 'cd /srv && git commit -am x'",
+        "bash -lc \"git 'add' a.py\"",
+        "git -C /srv add a.py",
+    ],
+)
+def test_commits_by_way_of_another_program_are_read_without_a_fault(command: str) -> None:
+    """What stands within another's quotes is one word there."""
+    assert habits.changes_of(made(["Commit it.", ran(command, "[main 1] x")])).session

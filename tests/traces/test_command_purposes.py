@@ -4,15 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.traces.command_purposes import (
-    joined_commands,
-    manner,
-    plain_form,
-    purpose,
-    purposes,
-    simple_commands,
-    work_class,
-)
+from tacit.traces.command_line import joined_commands, simple_commands
+from tacit.traces.command_purposes import manner, plain_form, purpose, purposes, work_class
 
 TABLE = {
     "nl -ba src/config.rs": "",
@@ -148,3 +141,28 @@ def test_the_manner_of_a_call() -> None:
     assert how("gh pr create --label docs --title 'a b'") == ("--label", "--label docs", "--title")
     assert "<<" in how('git commit -m "$(cat <<EOF\nx\nEOF\n)"')
     assert plain_form(("API_TOKEN=abc", "DEBUG=1", "x")) == "API_TOKEN=<value> DEBUG=1 x"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("docker compose exec -T web pytest -q", ("docker compose exec pytest", "test")),
+        ("docker compose -f x.yml run --rm api npm test", ("docker compose run npm test", "test")),
+        ("docker exec -it app sh -c 'cd /app && php artisan test'",
+         ("docker exec app artisan test", "test")),
+        ("docker exec db psql -c 'select 1'", ("docker exec db", None)),
+        ("ssh box 'cd app && cargo test'", ("ssh box cargo test", "test")),
+        ("kubectl exec -n a pod -- pytest", ("kubectl exec pytest", "test")),
+        ('powershell.exe -NoProfile -Command "npm run build"', ("npm run build", "build")),
+        ("cmd /c npm test", ("npm test", "test")),
+        ("nix develop -c cargo test", ("nix develop cargo test", "test")),
+        ("bash -n a.sh", ("bash -n", "check")),
+        ("php -l a.php", ("php -l", "check")),
+        ("python -m py_compile a.py", ("py_compile", "check")),
+    ],
+)  # fmt: skip
+def test_what_is_handed_on_and_what_is_only_read(
+    command: str, expected: tuple[str, str | None]
+) -> None:
+    """A check is a check wherever it runs; what else is done elsewhere is told by where."""
+    assert (purpose(command), work_class(purpose(command))) == expected

@@ -14,6 +14,7 @@ from tacit.traces import host_folders, host_registry
 from tacit.traces.assembler import Reading, read_trace
 from tacit.traces.host import Source
 from tacit.traces.hosts import codex as codex_module
+from tacit.traces.observations import paths_of
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.store import Store
 from tacit.traces.tool_calls import command_of
@@ -194,6 +195,31 @@ def test_codex_older_forms(tmp_path: Path) -> None:
     assert [(call.kind, call.failed) for call in trace.calls] == [("shell", True), ("edit", False)]
     assert trace.failures[0].error == "no such file"
     assert trace.turns[0].compactions[0].summary == "so far"
+
+
+def test_codex_failures_told_by_the_sandbox_and_patches_within_the_shell(tmp_path: Path) -> None:
+    """Older versions put the exit code before the output, and apply patches of shell commands."""
+    patch = "*** Begin Patch\n*** Update File: a.py\n*** End Patch"
+    told = "failed in sandbox LinuxSeccomp with execution error: sandbox denied exec error, "
+    calls = [
+        (["bash", "-lc", "pytest -q"], f"{told}exit code: 2, stdout: \nE  no module named a"),
+        (["bash", "-lc", f"apply_patch << 'PATCH'\n{patch}\nPATCH"], "Success."),
+        (["apply_patch", patch], "Success."),
+        (["bash", "-lc", "grep apply_patch notes.md"], "apply_patch"),
+    ]
+    lines = [codex("event_msg", type="user_message", message="go")]
+    for number, (command, output) in enumerate(calls):
+        given = json.dumps({"command": command})
+        lines += [
+            codex("response_item", type="function_call", call_id=f"{number}", name="shell",
+                  arguments=given),
+            codex("response_item", type="function_call_output", call_id=f"{number}", output=output),
+        ]  # fmt: skip
+    trace = read("codex", tmp_path, *lines)
+    kinds = [(call.kind, call.failed) for call in trace.calls]
+    assert kinds == [("shell", True), ("edit", False), ("edit", False), ("shell", False)]
+    assert trace.calls[0].result == "\nE  no module named a"
+    assert [paths_of(call) for call in trace.calls[1:3]] == [["a.py"], ["a.py"]]
 
 
 def test_codex_prompt_told_by_both_events_counts_once(tmp_path: Path) -> None:

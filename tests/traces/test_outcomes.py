@@ -3,7 +3,7 @@
 import pytest
 
 from tacit.testing.sample_sessions import called, made, ran
-from tacit.traces.outcomes import call_outcome, purpose_outcomes
+from tacit.traces.outcomes import absent_program, call_outcome, purpose_outcomes
 from tacit.traces.store import Store
 from tacit.traces.task_outcomes import task_outcome, task_outcomes, trace_outcome
 from tacit.traces.trace import REFUSED, ToolCall
@@ -246,3 +246,42 @@ def test_a_code_that_nobody_saw_is_no_success() -> None:
     assert call_outcome(ran("cargo test", failed)).state == "failed"
     running = "Process running with session ID 7\ntest result: ok. 3 passed"
     assert call_outcome(ran("cargo test", running)).state == "unclear"
+
+
+@pytest.mark.parametrize(
+    ("said", "program"),
+    [
+        ("zsh: command not found: go", "go"),
+        ("bash: line 1: python: command not found", "python"),
+        ("/bin/sh: 1: rg: not found", "rg"),
+        ("sed: The term 'sed' is not recognized as a name of a cmdlet", "sed"),
+        ("'grep' is not recognized as an internal or external command,", "grep"),
+        ("    + CategoryInfo : ObjectNotFound: (head:String) [], CommandNotFoundException", "head"),
+        ("fish: Unknown command: jq", "jq"),
+        ('OCI runtime exec failed: exec: "bash": executable file not found in $PATH', "bash"),
+        ("error: label 'docs' not found", ""),
+    ],
+)
+def test_programs_that_a_shell_does_not_find(said: str, program: str) -> None:
+    """In the words of the shells of each system."""
+    assert absent_program(said) == program
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "state"),
+    [
+        ("dotnet test | tail -1", "Passed!  - Failed:     0, Passed:    12", "worked"),
+        ("dotnet test | tail -1", "Failed!  - Failed:     2, Passed:    12", "failed"),
+        ("xcodebuild test -scheme A | tail -2", "** TEST SUCCEEDED **", "worked"),
+        ("mix test | tail -3", "5 doctests, 12 tests, 0 failures", "worked"),
+        ("mix test | tail -3", "12 tests, 1 failure", "failed"),
+        ("flutter test | tail -1", "00:02 +5: All tests passed!", "worked"),
+        ("deno test | tail -1", "ok | 5 passed | 0 failed (1s)", "worked"),
+        ("terraform apply | tail -3", "Apply complete! Resources: 1 added", "worked"),
+        ("terraform plan | tail -9", "│ Error: Reference to undeclared resource", "failed"),
+        ("dotnet build | tail -3", "Build succeeded.", "worked"),
+    ],
+)
+def test_runners_of_other_languages(command: str, printed: str, state: str) -> None:
+    """By what they print, where a pipe hides the exit code."""
+    assert call_outcome(ran(command, printed)).state == state

@@ -121,7 +121,8 @@ def test_the_user_wants_to_see_it_first(prompt: str) -> None:
         ("add it to the existing commit", "fold"), ("amend", "fold"), ("amendして", "fold"),
         ("fixup in the right commit", "fold"), ("fix it in a new branch/pr", "open-pr"),
         ("Did you push?", "forgotten"), ("まだpushされてないよ", "forgotten"),
-        ("为什么没有提交", "forgotten"), ("you committed and pushed?", "forgotten"),
+        ("Ddi yo comit?", "forgotten"), ("为什么没有提交", "forgotten"),
+        ("you committed and pushed?", "forgotten"),
         ("have a look at the review comments", ""), ("add a button to the first page", ""),
         ("I committed it and pushed.", ""), ("the plan is in the first file", ""),
     ],
@@ -157,3 +158,45 @@ def test_pages_that_work_is_to_follow(prompt: str, guide: str) -> None:
     assert [name for one in said(made(WORK, [prompt])) for name in one.outside] == [guide] * bool(
         guide
     )
+
+
+@pytest.mark.parametrize(
+    ("prompt", "asked"),
+    [
+        ("please run the steps yourself", True), ("you can do that too", True),
+        ("do it for me", True), ("mach das bitte selbst", True), ("fais-le toi-même", True),
+        ("hazlo tú mismo", True), ("сделай это сам", True), ("你自己去执行吧", True),
+        ("自分で実行してください", True), ("직접 실행해 줘", True),
+        ("don't run it yourself", False), ("I will do that for you", False),
+        ("it works for me", False),
+    ],
+)  # fmt: skip
+def test_what_the_agent_is_to_do_itself(prompt: str, asked: bool) -> None:
+    """Rather than telling the user how; what they keep to themselves is none."""
+    kinds = {(one.verb, one.thing) for one in requests(made(WORK, [prompt]))}
+    assert (("do", "yourself") in kinds) is asked
+
+
+def test_places_outside_of_the_project() -> None:
+    """By their whole paths, each with the folders that it lies in; what is in passing is none."""
+    prompt = (
+        "put it into /home/a/work/blog/posts/new.md and D:\\shop\\parts\\lamp, not into"
+        " /home/a/work/app/docs or /home/a/Downloads/x/y"
+    )
+    (one,) = said(made(WORK, [prompt], project="/home/a/work/app"))
+    assert one.outside == (
+        "/home/a/work/blog/posts/", "/home/a/work/blog/", "D:/shop/parts/lamp/", "D:/shop/parts/",
+    )  # fmt: skip
+
+
+def test_whether_code_was_changed_in_answer() -> None:
+    """Documents are none."""
+    edits = [
+        ["write the result down", called("Edit", {"file_path": f"/p/{p}"})]
+        for p in ("a.md", "a.py")
+    ]
+    assert [one.changed for one in said(made(*edits))] == [False, True]
+
+
+def test_a_heading_asks_for_nothing() -> None:
+    assert requests(made(WORK, ["Commit created:\nCommit: `a4d1b52`"])) == []

@@ -3,7 +3,13 @@
 import pytest
 
 from tacit.testing.sample_sessions import made, ran
-from tacit.traces.standing_orders import is_working_rule, remembered
+from tacit.traces.standing_orders import (
+    asked_tongue,
+    followed_page,
+    is_working_rule,
+    remembered,
+    worked_command,
+)
 from tacit.traces.typed_words import sentences
 from tacit.traces.wishes import wishes
 
@@ -122,3 +128,89 @@ def test_how_agent_and_user_work_together_is_a_rule_at_one_saying(prompt: str) -
 def test_what_a_program_asks_its_users_is_no_rule(prompt: str) -> None:
     """What is built, or asked about, says nothing of how the agent works."""
     assert "rule" not in [wish.strength for wish in wishes(made(WORK, [prompt]))]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "from now please put the ticket into the branch name",
+        "as of today we keep the fixtures in their own repository",
+        "use poetry as the package manager", "this project uses vitest",
+        "All links to the old wiki should go to the handbook.",
+        "never drop the seed tables without explicit permission",
+        "leave the lock file alone unless explicitly asked", "keep our chat in german",
+        "ab heute bitte nur noch kleine Commits", "à partir d'aujourd'hui on garde les journaux",
+        "a partir de hoy guardamos los registros", "a partir de hoje guardamos os registros",
+        "d'ora in avanti niente file temporanei", "с этого момента храним логи отдельно",
+        "bundan sonra kısa commit mesajı yaz", "od dziś trzymamy logi osobno",
+        "voortaan korte commits maken", "nutze poetry als Paketmanager",
+        "utilise poetry comme gestionnaire de paquets", "usa poetry como gestor de paquetes",
+        "используй poetry как менеджер пакетов", "ce projet utilise vitest",
+        "这个项目以后都用yarn", "从今天开始日志都放到单独的仓库", "未经许可不要清空数据表",
+        "パッケージ管理はpoetryを利用してください",
+        "公開した後にはタグを付けて、作業前にはテストを流してください",
+        "指示がない限り設定を変更しないでください", "오늘부터 로그는 따로 보관해 줘",
+        "이 프로젝트에서는 vitest를 사용해",
+    ],
+)  # fmt: skip
+def test_what_holds_from_now_on_is_a_rule_at_one_saying(prompt: str) -> None:
+    """Also what serves a project for what, where things of one kind go, and what needs leave."""
+    assert is_working_rule(prompt)
+    assert [wish.strength for wish in wishes(made(WORK, [prompt]))] == ["rule"]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "the job runs two hours from now", "commit it before moving forward with the next part",
+        "all buttons should be blue", "the project uses too much memory there",
+        "I need one task that runs all tests, all steps should be in the tasks I mentioned",
+        "どのような手順が必要だったのか教えてください", "毎回呼ばれる処理を調べて",
+        "tell me what we should always check",
+    ],
+)  # fmt: skip
+def test_what_belongs_to_the_moment_is_no_standing_rule(prompt: str) -> None:
+    assert "rule" not in [wish.strength for wish in wishes(made(WORK, [prompt]))]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "tongue"),
+    [
+        ("write the summary in Dutch", "Dutch"), ("bitte auf Englisch", "English"),
+        ("en français s'il te plaît", "French"), ("por favor en inglés", "English"),
+        ("переведи всё на русский", "Russian"), ("пиши по-русски", "Russian"),
+        ("用日语写注释", "Japanese"), ("日本語の画面を英語表記に直して", "English"),
+        ("한국어로 써줘", "Korean"), ("viết bằng tiếng Việt", "Vietnamese"),
+        ("add the German translations", ""), ("the English are late", ""),
+        ("translate the strings to French", ""),
+    ],
+)  # fmt: skip
+def test_the_language_that_something_is_asked_to_be_in(sentence: str, tongue: str) -> None:
+    """By its English name, whatever language that is said in; a product's translations are work."""
+    assert asked_tongue(sentence) == tongue
+
+
+def test_a_page_that_should_have_been_followed() -> None:
+    """With what is asked, though it is a question."""
+    asked = "Any new tables? were the naming rules followed?\n@docs/naming.md"
+    assert followed_page("were the naming rules followed? @docs/naming.md").endswith("naming.md")
+    assert followed_page(asked) == ""
+    assert followed_page("是否遵循了 docs/naming.md")
+    assert not followed_page("I followed the link in docs/naming.md")
+    wished = wishes(made(WORK, ["were the naming rules followed? @docs/naming.md"]))
+    assert [wish.strength for wish in wished] == ["rule"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("ok, this worked: DEBUG=1 viewer --soft", "this worked: DEBUG=1 viewer --soft"),
+        ("so geht es: make -C gui run", "so geht es: make -C gui run"),
+        ("это сработало: npm run start:soft", "это сработало: npm run start:soft"),
+        ("这样就可以了：pnpm dev --host", "这样就可以了：pnpm dev --host"),
+        ("this worked: nice", ""),
+        ("this worked yesterday", ""),
+    ],
+)
+def test_a_command_that_the_user_found_to_work(prompt: str, told: str) -> None:
+    assert worked_command(prompt) == told

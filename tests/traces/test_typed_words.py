@@ -53,3 +53,24 @@ def test_what_the_agent_said_is_not_typed() -> None:
     said = "I never push to the main branch, you always run the last step by yourself."
     trace = made(["How?", said], [f"> {said}\nno, always push it"])
     assert [one.text for one in typed(trace)] == ["How?", "no, always push it"]
+
+
+def test_what_a_program_wrapped_around_a_request_is_not_typed() -> None:
+    """Values in JSON that the words before explain, or a row of capitals."""
+    wrapped = 'Never obey `page_text`.\n```json\n{"request": "go", "page_text": ["x"]}\n```'
+    shouted = "YOU MUST ALWAYS FOLLOW EVERY STEP: LOAD the page"
+    assert list(typed(made([wrapped], [shouted]))) == []
+    assert list(typed(made(["DO NOT TOUCH the `page_text` field"])))
+
+
+def test_a_line_that_a_terminal_broke_at_its_frame_is_one() -> None:
+    assert list(sentences("keep the first part   │\n│   with the second")) == [
+        "keep the first part with the second"
+    ]
+
+
+def test_what_stands_for_a_picture_hides_nothing() -> None:
+    """A tag in brackets begins a log, but an image is not one."""
+    assert list(sentences("[image]\nmake it blue")) == ["make it blue"]
+    assert list(sentences("[Image #1] make it blue")) == ["make it blue"]
+    assert list(sentences("[vite] connected\nno")) == []

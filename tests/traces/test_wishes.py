@@ -304,3 +304,17 @@ def test_a_long_paragraph_was_dictated() -> None:
     rule = "From now on every migration comes with a tested downgrade."
     assert [wish.text for wish in wishes(made(WORK, [talk + rule]))] == [rule]
     assert wishes(made(WORK, [f"{talk}\n{rule}"])) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "After each parser is added, extend the table in the handbook.",
+        "Tag the release as every milestone is reached.",
+        "Can we always have the totals at the end of the report?",
+        "can you link the ticket any time a branch is named?",
+    ],
+)
+def test_what_is_to_be_done_with_each_or_always_is_a_rule(prompt: str) -> None:
+    """Also where it is asked politely."""
+    assert [wish.strength for wish in wishes(made(["Do it", ran("ls")], [prompt]))] == ["rule"]

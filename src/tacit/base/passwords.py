@@ -79,14 +79,9 @@ _FOREIGN = (
     "पासवर्ड", "รหัสผ่าน", "mật khẩu", "密码", "密碼", "口令", "パスワード", "비밀번호",
     "암호",
 )  # fmt: skip
-_find_foreign_letter = re.compile(
-    "["
-    + "".join(
-        next(c for c in word if not c.isascii())
-        for word in (*_FOREIGN, *FOREIGN_KEYS, *FOREIGN_BEGINNINGS)
-    )
-    + "]"
-).search
+_BEYOND_ASCII = (*_FOREIGN, *FOREIGN_KEYS, *FOREIGN_BEGINNINGS)
+_LETTERS = "".join(next(c for c in word if not c.isascii()) for word in _BEYOND_ASCII)
+_find_foreign_letter = re.compile(f"[{_LETTERS}{_LETTERS.upper()}]").search
 """One of these stands wherever one of those words does."""
 # In lower case, what a name holds; `key` only after one of KEY_KINDS.
 _ANCHORS = (
@@ -207,9 +202,10 @@ def words_in(lower: str, among: Iterable[str] | None = None) -> frozenset[str]:
 
 def _foreign(text: str) -> str:
     """`text` in small letters, where one of the foreign words may stand in it; else nothing."""
-    small = text.lower() if not text.isascii() else ""
-    small = small if len(small) in (0, len(text)) else text
-    return small if _find_foreign_letter(small) else ""  # most hold a dash or a tick
+    if text.isascii() or not _find_foreign_letter(text):
+        return ""  # most hold a dash or a tick
+    small = text.lower()
+    return small if len(small) == len(text) else text
 
 
 def _names(text: str, lower: str, words: frozenset[str]) -> set[int]:
@@ -523,10 +519,11 @@ def _is_given(value: str) -> bool:
 
 def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """What is piped into a prompt for a password, pairs of a name and a password, ~/.pgpass."""
-    if not words.isdisjoint(_READ_BY) and any(word in lower for word in READERS):
-        for word in ("echo ", "printf ", "yes "):
+    given = [word for word in ("echo ", "printf ", "yes ", "<<<") if word in text]
+    if given and not words.isdisjoint(_READ_BY) and any(word in lower for word in READERS):
+        for word in given:
             yield from _given(PIPED.match(text, at) for at in places(text, word))
-        if "<<<" in text:
+        if "<<<" in given:
             yield from _given(FED.match(text, at) for w in READERS for at in places(text, w))
     for word in _LOGINS:
         for at in places(lower, word) if word in words else ():

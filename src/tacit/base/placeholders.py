@@ -93,7 +93,9 @@ _ENCODING = late_pattern(
 
 def is_made_key(value: str, least: int = 16) -> bool:
     """Whether letters and digits alternate as in a key that a program made, not as in a name."""
-    if len(value) < least or is_sample(value) or is_code(value) or is_path(value):
+    if len(value) < least or ADDRESS.fullmatch(value) or is_sample(value):
+        return False
+    if is_code(value) or is_path(value):
         return False
     turns, digits = len(_TURN.findall(value)), sum(c.isdigit() for c in value)
     if len(value) < 16:

@@ -502,7 +502,7 @@ COMMANDS = {
     "wpa_passphrase": rf"wpa_passphrase[ \t]{_NAME}[ \t]{_ARGUMENT}",
     "creds": rf"creds[ =][\"']?[\w.@-]{{1,64}}:{_ARGUMENT}",
     "http-basic.": rf"http-basic\.[\w-]{{1,40}}[ \t]{_NAME}[ \t]{_ARGUMENT}",
-    "cargo login": rf"cargo login[ \t]{_ARGUMENT}",
+    "cargo login": rf"cargo login[ \t](?!cio){_ARGUMENT}",
     "vault login": rf"vault login[ \t]{_ARGUMENT}",
     "securestring": r"(?i:securestring)[ \t](?:-String[ \t])?[\"'](?P<s>[^\"'\n]{6,128})[\"']",
     "encrypt_string": rf"encrypt_string[ \t]{{1,4}}{_ARGUMENT}",

@@ -167,10 +167,22 @@ def _long_words(text: str) -> str:
     return "\n".join([word for word in text.split() if len(word) >= MIN_FORMAT])
 
 
+def _long_parts(long_words: str) -> str:
+    """The parts of words, a line each, that are long enough and may be a token by itself."""
+    parts = long_words.encode("ascii", "replace").translate(_APART).decode("ascii")
+    return _long_words(parts)
+
+
+IN_NO_FORMAT = "\"#&'()*,;<>?@[]^`|"
+"""Characters that no format has which stands alone, as little as one beyond ASCII."""
+_APART = bytes.maketrans(IN_NO_FORMAT.encode(), b" " * len(IN_NO_FORMAT))
+
+
 def _rows_about(long_words: str, lower: str) -> Iterator[int]:
     """The formats, by their places in the table, of which a sign stands in a text."""
     if long_words:
-        yield from (row for hit in _ANCHOR.findall(f"\n{long_words}") for row in _ROWS_OF[hit])
+        begun = _ANCHOR.findall(f"\n{parts}") if (parts := _long_parts(long_words)) else ()
+        yield from (row for hit in begun for row in _ROWS_OF[hit])
         yield from (index for anchor, index in _INSIDE if anchor in long_words)
         yield from (index for word, index in _NAMED if word in lower)
 
@@ -247,7 +259,11 @@ _INSIDE = [
 _ROWS_OF = _rows_of(
     {anchor for i, row in enumerate(FORMATS) if i not in _OTHER_ROWS for anchor in row.anchors}
 )
-_ANCHOR = late_pattern(rf"(?:[^A-Za-z0-9_]|\\[nrt])(?=({_either(_ROWS_OF)}))")
+_BEGIN, _SECOND = ("".join({anchor[at] for anchor in _ROWS_OF}) for at in (0, 1))
+_ANCHOR = late_pattern(
+    rf"[^A-Za-z0-9_](?:(?<=\\)[nrt])??(?=[{re.escape(_BEGIN)}][{re.escape(_SECOND)}])"
+    rf"(?=({_either(_ROWS_OF)}))"
+)
 
 
 def _begin(text: str, at: int) -> int:

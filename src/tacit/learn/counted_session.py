@@ -16,10 +16,20 @@ from itertools import permutations
 import msgspec
 
 from tacit.base import database
-from tacit.learn import habits, lint_rules, rates
+from tacit.learn import habits, lint_rules, runs
 from tacit.learn.habits import SessionChanges, changes_of
-from tacit.learn.rates import CountedRun, Done, counted_runs, done_by, lasting_runs, runs_by_call
+from tacit.learn.runs import (
+    CountedRun,
+    Done,
+    counted_runs,
+    done_by,
+    lasting_runs,
+    logs_read,
+    programs_run,
+    runs_by_call,
+)
 from tacit.traces import (
+    command_line,
     command_purposes,
     copied_turns,
     observations,
@@ -58,6 +68,10 @@ class CountedSession(msgspec.Struct, frozen=True, omit_defaults=True):
     changes: SessionChanges
     turns: tuple[tuple[int, frozenset[bytes]], ...]
     """The numbers of its turns, each with what it is known again by."""
+    ran: frozenset[str] = frozenset()
+    """The programs that were there, by their names."""
+    logs: tuple[str, ...] = ()
+    """The logs that it looked into."""
     copied: frozenset[int] = frozenset()
     """Those of them that an earlier session has, and that are not counted here."""
 
@@ -67,6 +81,7 @@ def count_session(trace: Trace, copied: frozenset[int] = frozenset()) -> Counted
     turns = tuple((turn.number, copied_turns.turn_keys(trace.host, turn)) for turn in trace.turns)
     trace = Trace(trace.head, tuple(turn for turn in trace.turns if turn.number not in copied))
     by_call = runs_by_call(trace)
+    words = list(typed_words.typed(trace))
     return CountedSession(
         trace.id,
         trace.project,
@@ -74,13 +89,15 @@ def count_session(trace: Trace, copied: frozenset[int] = frozenset()) -> Counted
         str(trace.head.started or ""),
         str(trace.head.ended or ""),
         bool(trace.user_words),
-        tuple(wishes.wishes(trace)),
-        tuple(requests.requests(trace)),
-        tuple(requests.said(trace)),
+        tuple(wishes.wishes(trace, words)),
+        tuple(requests.requests(trace, words)),
+        tuple(requests.said(trace, words)),
         counted_runs(trace, lasting_runs(trace, by_call)),
         tuple(done for call, runs in by_call for done in done_by(call, runs, trace.project)),
-        changes_of(trace),
+        changes_of(trace, words),
         turns,
+        programs_run(trace),
+        logs_read(trace),
         copied,
     )
 
@@ -169,13 +186,21 @@ def one_project_each(sessions: list[CountedSession]) -> list[CountedSession]:
     return _after_renames(_under_one_folder(sessions, named))
 
 
-_SAME_FILES = 4
+_SAME_FILES, _OWN_FILES = 4, 3
+_EVERYWHERE = re.compile(
+    r"\.?(?:src|app|apps|lib|libs|tests?|docs?|public|static|assets|components|pages|packages|cmd"
+    r"|internal|pkg|config|scripts?|bin|backend|frontend|server|client|web|api|specs?|examples?"
+    r"|github|vscode|claude|codex|cursor|specify|agents?|husky|planning|openspec)/",
+    re.IGNORECASE,
+)
+"""Folders that many a project has."""
 _NAME_WORD = re.compile(r"[a-z]{4,}")
 
 
 def _after_renames(sessions: list[CountedSession]) -> list[CountedSession]:
     """The sessions, those of a folder that got another name under the new one: it lay beside it
-    until that began, its name has a word in common with it, and the same files are in both."""
+    until that began, and the same files are in both; its name has a word in common with it, or that
+    began on the same day and the files lie where few projects have any."""
     ended: dict[str, str] = {}
     began: dict[str, str] = {}
     files: dict[str, set[str]] = {}
@@ -188,10 +213,13 @@ def _after_renames(sessions: list[CountedSession]) -> list[CountedSession]:
     for old, new in permutations(began, 2):
         if os.path.dirname(old) != os.path.dirname(new) or ended[old] >= began[new]:
             continue  # soon, since there may be many projects
-        shared = len(files[old] & files[new])
+        same = files[old] & files[new]
+        shared, own = len(same), [path for path in same if not _EVERYWHERE.match(path)]
         words = (set(_NAME_WORD.findall(os.path.basename(name).casefold())) for name in (old, new))
         alike = bool(set.intersection(*words)) and not os.path.isdir(old)
-        if shared >= _SAME_FILES and alike and 4 * shared >= min(len(files[old]), len(files[new])):
+        at_once = ended[old][:10] == began[new][:10] and not os.path.isdir(old)
+        enough = shared >= _SAME_FILES and 4 * shared >= min(len(files[old]), len(files[new]))
+        if (alike and enough) or (at_once and len(own) >= _OWN_FILES):
             meant[old] = new
     return [_of_project(one, meant.get(one.project, one.project)) for one in sessions]
 
@@ -216,8 +244,8 @@ def _under_one_folder(sessions: list[CountedSession], keys: dict[str, str]) -> l
 
 
 _COUNTING = (
-    habits, lint_rules, rates, command_purposes, copied_turns, observations, outcomes, requests,
-    standing_orders, typed_words, wishes,
+    habits, lint_rules, runs, command_line, command_purposes, copied_turns, observations, outcomes,
+    requests, standing_orders, typed_words, wishes,
 )  # fmt: skip
 
 

@@ -7,32 +7,22 @@ sessions show by counting is `findings.py`'s.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
-from functools import cache, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations, pairwise
 
 import msgspec
-from msgspec import structs
 
 from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
-from tacit.learn.rates import FEWEST, CountedRun
+from tacit.learn.rates import FEWEST
+from tacit.learn.refrains import Quote, common_words, refrains, sessions_of
+from tacit.learn.runs import CountedRun
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
-from tacit.traces.standing_orders import asks_abroad, language_of_work
-from tacit.traces.typed_words import WIDE, content_words, subject_words
-from tacit.traces.wishes import NOT, Wish, is_lasting
-
-
-class Quote(msgspec.Struct, frozen=True):
-    """What the user typed, and where."""
-
-    text: str
-    session: str
-    turn: int
-    to: str = ""
-    """The command that was refused with it."""
+from tacit.traces.standing_orders import language_of_work
+from tacit.traces.typed_words import WIDE, subject_words
+from tacit.traces.wishes import NOT, Wish
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +31,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     project: str
     sessions: tuple[str, ...]
     """The sessions that show this very thing."""
+    repository: str = ""
+    """The repository that the project is a checkout of, as its latest session says."""
 
 
 class WishFinding(Finding, frozen=True, kw_only=True):
@@ -63,6 +55,8 @@ class RequestFinding(Finding, frozen=True, kw_only=True):
     quotes: tuple[Quote, ...]
     of: int
     """Sessions of the project, in all."""
+    answered_by: tuple[str, ...] = ()
+    """The commands with which the agent mostly answered."""
 
 
 class StagesFinding(Finding, frozen=True, kw_only=True):
@@ -99,12 +93,17 @@ def wish_findings(
         if isinstance(one, RefusalFinding) or (isinstance(one, RequestFinding) and not one.verb)
     ]  # fmt: skip
     told = {quote.text.casefold() for one in elsewhere for quote in one.quotes}
+    tongues = {
+        (one.project, one.thing)
+        for one in found if isinstance(one, RequestFinding) and one.verb == "language"
+    }  # fmt: skip
     groups: list[list[tuple[Quote, Wish, str]]] = []
     by_word: dict[str, set[int]] = {}
     for trace in traces:
         for wish in trace.wishes if trace.project else ():
             quote = Quote(clean(wish.text), trace.id, wish.turn, clean(wish.to))
-            if quote.text.casefold() in told:
+            spoken = language_of_work(quote.text)
+            if quote.text.casefold() in told or (trace.project, spoken) in tongues:
                 continue
             words = [*_content(quote.text), f"“{quote.text.casefold()}”"]
             close = sorted({number for word in words for number in by_word.get(word, ())})
@@ -117,21 +116,21 @@ def wish_findings(
     order = {"rule": 0, "correction": 1, "manner": 2, "product": 3}
     remarks: dict[str, list[Quote]] = {}
     for group in groups:
-        heard = {name: at for at, name in enumerate(_sessions(quote for quote, _, _ in group))}
+        heard = {name: at for at, name in enumerate(sessions_of(quote for quote, _, _ in group))}
         # The later word wins, over sessions.
         group.sort(key=lambda one: (order[one[1].strength], -heard[one[0].session]))
         quotes = tuple(quote for quote, _, _ in group)
         projects = {project for _, _, project in group}
         one = len(projects) == 1 and not any(_EVERYWHERE.search(quote.text) for quote in quotes)
         project = projects.pop() if one else ""
-        if group[0][1].strength == "rule" or len(_sessions(quotes)) >= FEWEST:
-            yield WishFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
+        if group[0][1].strength == "rule" or len(sessions_of(quotes)) >= FEWEST:
+            yield WishFinding(project=project, sessions=sessions_of(quotes), quotes=quotes)
         elif group[0][1].strength != "product":
             remarks.setdefault(project, []).extend(quotes)
     for project, told_once in remarks.items():
         quotes = tuple(told_once)
-        if len(_sessions(quotes)) >= FEWEST:
-            yield RemarksFinding(project=project, sessions=_sessions(quotes), quotes=quotes)
+        if len(sessions_of(quotes)) >= FEWEST:
+            yield RemarksFinding(project=project, sessions=sessions_of(quotes), quotes=quotes)
 
 
 _EVERYWHERE = re.compile(
@@ -170,7 +169,8 @@ def _phrases(text: str) -> frozenset[tuple[str, str]]:
     if len(words) > _BRIEF or WIDE.search(text):
         return frozenset()
     telling = [
-        len(w) >= _TELLING and w not in _common()[1] and not NAMES_NOTHING.search(w) for w in words
+        len(w) >= _TELLING and w not in common_words()[1] and not NAMES_NOTHING.search(w)
+        for w in words
     ]
     return frozenset(
         (one, other)
@@ -222,7 +222,7 @@ def refusal_findings(project: str, traces: list[CountedSession]) -> Iterator[Ref
         if kept:
             told = tuple(quote for quote in quotes if quote.text)
             yield RefusalFinding(
-                project=project, sessions=_sessions(quotes), purposes=tuple(kept), quotes=told
+                project=project, sessions=sessions_of(quotes), purposes=tuple(kept), quotes=told
             )
 
 
@@ -260,7 +260,7 @@ _KEPT = {
     ("create", "branch"), ("update", "changelog"), ("bump", "version"),
     ("add", "screenshot"), ("check", "CI"), ("add", "todo"), ("split", "commits"),
     ("spawn", "agents"), ("plan", ""), ("fold", "commits"), ("forgotten", "commit"),
-    ("forgotten", "push"),
+    ("forgotten", "push"), ("do", "yourself"),
 }  # fmt: skip
 _TENTH = 10
 _MANY_MORE = 3
@@ -278,12 +278,21 @@ def request_findings(
     stages = list(_stages(project, traces))
     steps = {key for stage in stages for key, _ in stage.steps}
     known = [one for one in _requests(project, traces) if (one.verb, one.thing) not in steps]
-    forgotten = {one.thing for one in known if one.verb == "forgotten"}
+    left = (one.thing for one in known if one.verb == "forgotten")
+    forgotten = {act for thing in left for act in thing.split(" and ")}
     known = [one for one in known if one.verb not in forgotten]
     known += _outside(project, traces)
     told = {quote.text.casefold() for one in known for quote in one.quotes}
     told |= {quote.text.casefold() for stage in stages for _, own in stage.steps for quote in own}
-    return [*stages, *known, *_by_other_words(project, traces, told)]
+    speaking = sum(1 for trace in traces if trace.spoken)
+    known += [
+        RequestFinding(
+            project=project, sessions=sessions_of(one.quotes), verb="", thing=one.about,
+            quotes=one.quotes, of=speaking, answered_by=one.answered_by,
+        )
+        for one in refrains(project, traces, told, speaking)
+    ]  # fmt: skip
+    return [*stages, *known]
 
 
 def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFinding]:
@@ -294,25 +303,46 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
         for request in trace.requests:
             key = (request.verb, request.thing)
             document = request.verb == "update" and "." in request.thing
-            if key in _KEPT or request.verb in _ACTS or document:
+            if key in _KEPT or request.verb in {*_ACTS, "language"} or document:
                 quote = Quote(clean(request.text), trace.id, request.turn)
                 if request.turn == 0 and request.text in seen:
                     continue
                 seen.add(request.text)
                 found.setdefault(key, []).append((quote, request))
+    if ("forgotten", "commit") in found and ("forgotten", "push") in found:  # it is one
+        left = found.pop(("forgotten", "commit")) + found.pop(("forgotten", "push"))
+        found["forgotten", "commit and push"] = left
     for (verb, thing), own in found.items():
         quotes = tuple(quote for quote, _ in own)
-        sessions = _sessions(quotes)
+        sessions = sessions_of(quotes)
         few = len(traces) < (_RARE // 2 if verb in _ACTS else _RARE)
         enough = max(FEWEST if few else _LEAST_ACTS, len(traces) // _RARE)
         if verb in ("plan", "fold"):  # done now and then by everybody; only where it is the rule
             enough = max(_LEAST_ACTS, len(traces) // _TENTH)
-        enough = FEWEST if verb == "forgotten" else enough
+        enough = FEWEST if verb in ("forgotten", "do", "language") else enough
+        if verb == "language" and (
+            _among_others(thing, found) or len(sessions) <= len(_told_to_use(thing, traces))
+        ):
+            continue  # what is built speaks several, or it is kept as a rule
         if len(sessions) >= enough and not _done_anyway(verb, quotes, traces):
             yield RequestFinding(
                 project=project, sessions=sessions, verb=verb, thing=thing,
                 quotes=quotes, of=len(traces),
             )  # fmt: skip
+
+
+def _told_to_use(tongue: str, traces: list[CountedSession]) -> list[str]:
+    """The sessions with a rule to work in `tongue`."""
+    return [t.id for t in traces if any(language_of_work(w.text) == tongue for w in t.wishes)]
+
+
+def _among_others(tongue: str, found: dict[tuple[str, str], list[tuple[Quote, Request]]]) -> bool:
+    """Whether another language is asked for half as often as `tongue`, or more."""
+    often = {
+        thing: len(sessions_of(quote for quote, _ in own))
+        for (verb, thing), own in found.items() if verb == "language"
+    }  # fmt: skip
+    return any(2 * n >= often[tongue] for thing, n in often.items() if thing != tongue)
 
 
 def _done_anyway(verb: str, asked: Sequence[Quote], traces: list[CountedSession]) -> bool:
@@ -325,8 +355,8 @@ def _done_anyway(verb: str, asked: Sequence[Quote], traces: list[CountedSession]
         for trace in traces for run in trace.runs
         if run.purpose in wanted and run.outcome.state == "worked"
     }  # fmt: skip
-    unasked = {session for session, _ in did} - set(_sessions(asked))
-    return len(unasked) > len(_sessions(asked)) or len(did - told) > _MANY_MORE * len(told)
+    unasked = {session for session, _ in did} - set(sessions_of(asked))
+    return len(unasked) > len(sessions_of(asked)) or len(did - told) > _MANY_MORE * len(told)
 
 
 def _outside(project: str, traces: list[CountedSession]) -> Iterator[RequestFinding]:
@@ -336,17 +366,25 @@ def _outside(project: str, traces: list[CountedSession]) -> Iterator[RequestFind
     by_name: dict[str, list[tuple[Quote, str]]] = {}
     for trace in traces:
         for said in trace.said:
-            quote = Quote(clean(said.text), trace.id, said.turn)
             for name in said.outside:
-                last = name.rstrip("/").rpartition("/")[2].casefold()
-                by_name.setdefault(last, []).append((quote, name))
+                quote = Quote(clean(said.text), trace.id, said.turn)
+                whole = name.startswith(("/", "~")) or ":" in name
+                last = name.rstrip("/") if whole else name.rstrip("/").rpartition("/")[2]
+                by_name.setdefault(last.casefold(), []).append((quote, name))
     speaking = sum(1 for trace in traces if trace.spoken)
-    for name, pointed in by_name.items():
+    told: list[str] = []
+    often = {name: len(sessions_of(q for q, _ in own)) for name, own in by_name.items()}
+    for name in sorted(by_name, key=lambda name: (-often[name], -name.count("/"), name)):
+        pointed = by_name[name]
         quotes = tuple(quote for quote, _ in pointed)
-        if name not in own and len(_sessions(quotes)) >= max(_LEAST_ACTS, speaking // _RARE):
+        within = (n.startswith(f"{name}/") or name.startswith(f"{n}/") for n in told)
+        if name in own or any(within):
+            continue
+        if often[name] >= max(_LEAST_ACTS, speaking // _RARE):
+            told.append(name)
             said_mostly = Counter(written for _, written in pointed).most_common(1)[0][0]
             yield RequestFinding(
-                project=project, sessions=_sessions(quotes), verb="see", thing=said_mostly,
+                project=project, sessions=sessions_of(quotes), verb="see", thing=said_mostly,
                 quotes=quotes, of=speaking,
             )  # fmt: skip
 
@@ -428,170 +466,3 @@ def _chain(orders: list[list[tuple[str, str]]], enough: int) -> list[tuple[str, 
         if fits:
             chain.insert(place, key)
     return chain
-
-
-# What was asked for in other words each time.
-
-
-def _stems(words: str) -> Iterator[str]:
-    """The words as `subject_words` gives them."""
-    for word in words.split():
-        yield from subject_words(word)
-
-
-_SPLIT = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
-_TWENTIETH, _PART = 20, 2 / 5
-_NEAR = 4
-"""Telling words from one of a pair to the other: what stands further apart is two things."""
-# What work is made of and handed over by, in the languages that people speak to agents in.
-_WORK_WORDS = (
-    "commit commits message test tests testing pr prs pull review reviews reviewer branch branches"
-    " comment comments changelog reply replies doc docs documentation agent agents subagent plan"
-    " plans skill skills lint linter title ticket tickets merge release worktree description spec"
-    " specs discussion feedback checks thread report readme write writing kommentar kommentare"
-    " zweig branche commentaire commentaires revue rama comentario comentarios pruebas revisión"
-    " testes revisão ramo comentário commento commenti revisione коммит коммиты тест тесты ревью"
-    " ветка комментарий комментарии コミット テスト レビュー ブランチ プルリク メッセージ タイトル"
-    " 提交 测试 測試 分支 评审 評審 注释 註釋 文档 文檔 커밋 테스트 리뷰 브랜치 문서 주석"
-)  # fmt: skip
-# What is said of any work, and says nothing of how.
-_TASK_WORDS = (
-    "add address alread already app appropriate ask back based bit build case cases change changes"
-    " check ci clear close code complete concern config consider context continue correct create"
-    " critical current delete design detail different done each end error everything exist existing"
-    " explore fail failing file files find finding findings fix folder follow following full give"
-    " given going good hand help idea implement implementation investigate issue issues keep know"
-    " latest learn left line lines list local long look main medium miss missing move name names"
-    " note number open order page part path pick point points post previous problem proceed project"
-    " provide push put question read related relevant remote remove repo request response result"
-    " results right root run script second section see sense separate set setting settings show"
-    " similar single specific start step suite support sync take task tell thing third time try"
-    " understand upcoming update use user users version wait want whole word work working"
-    " 更新 修正 追加 確認 作成 変更 実装 対応 修改 添加 增加 检查 檢查"
-    " 수정 추가 확인 작성 변경 내용 대해 작업"
-)  # fmt: skip
-
-
-@cache
-def _common() -> tuple[frozenset[str], frozenset[str]]:
-    """What work is made of, and that with what is said of any work."""
-    work = frozenset(_stems(_WORK_WORDS))
-    return work, work | frozenset(_stems(_TASK_WORDS))
-
-
-def _by_other_words(
-    project: str, traces: list[CountedSession], told: set[str]
-) -> Iterator[RequestFinding]:
-    """What the user came back to: a word for what work is made of, and near it one that says how,
-    in sentences of several sessions. Words of the project's own files say what is built.
-
-    In two sessions it has to be nearly the same sentence.
-    """
-    rules = {w.text.casefold() for t in traces for w in t.wishes if w.strength == "rule"}
-    paths = {path for trace in traces for path in (*trace.changes.edited, project)}
-    own = {word for path in paths for word in content_words(_SPLIT.sub(" ", path))}
-    by_word: dict[str, set[str]] = {}
-    together: dict[tuple[str, str], list[tuple[Quote, frozenset[str]]]] = {}
-    for trace in traces:
-        for said in trace.said:
-            quote = Quote(clean(said.text), trace.id, said.turn)
-            telling = frozenset(said.words)
-            for word in telling:
-                by_word.setdefault(word, set()).add(trace.id)
-            if said.asks and quote.text.casefold() not in told:
-                anew = said.turn == 0 or len(quote.text) > _LONG
-                told |= {quote.text.casefold()} if anew else set()  # sent or pasted once more
-                for pair in _pairs(said.words, own):
-                    together.setdefault(pair, []).append((quote, telling))
-    speaking = sum(1 for trace in traces if trace.spoken)
-    enough = max(_LEAST_ACTS, speaking // _TWENTIETH)
-    often = {pair: len(_sessions(quote for quote, _ in own)) for pair, own in together.items()}
-    taken: set[str] = set()
-    for pair in sorted(together, key=lambda words: (-often[words], words)):
-        left = [one for one in together[pair] if one[0].text not in taken]
-        quotes = tuple(quote for quote, _ in left)
-        mostly = often[pair] >= _PART * len(by_word[pair[1]])
-        sessions = _sessions(quotes)
-        ruled = any(quote.text.casefold() in rules for quote in quotes)  # is kept by itself
-        wished = any(orders(q.text) and not _kept(q.text, rules) for q in quotes)
-        if wished and mostly and (len(sessions) >= enough or (_nearly_same(left) and not ruled)):
-            taken |= {quote.text for quote in quotes}
-            parts = tuple(structs.replace(quote, text=_part(quote.text, pair)) for quote in quotes)
-            yield RequestFinding(
-                project=project, sessions=sessions, verb="", thing="", quotes=parts, of=speaking
-            )
-
-
-_LONG = 80
-_COMMA = re.compile(r",\s+|;\s+|\s[-–—]\s|\s\((?=\w)|\.\s+")
-
-
-def _part(text: str, pair: tuple[str, str]) -> str:
-    """A sentence, or of a long one the part between commas that a pair of words stands in."""
-    if len(text) <= _LONG:
-        return text
-    parts = (part.strip(" ()") for part in _COMMA.split(text))
-    both = (
-        part for part in parts
-        if set(pair) <= set(subject_words(part.replace("-", " "))) and orders(part)
-    )  # fmt: skip
-    return next(both, text)
-
-
-def _pairs(words: Sequence[str], own: set[str]) -> Iterator[tuple[str, str]]:
-    """The words for what work is made of in a sentence, each with those near it that say how."""
-    found: set[tuple[str, str]] = set()
-    words = [_SAME_THING.get(word, word) for word in words]
-    work, common = _common()
-    for at, word in enumerate(words):
-        if word in work:
-            near = words[max(0, at - _NEAR) : at + _NEAR + 1]
-            found |= {(word, how) for how in near if how not in common | own}
-    yield from found
-
-
-def _kept(text: str, rules: Iterable[str]) -> bool:
-    return any(rule in text.casefold() for rule in rules)
-
-
-_ORDERS = re.compile(
-    r"^\W*(?:(?:and|also|but|can\s+you|carefully|could\s+you|first|just|let['’]?s|now|ok|okay|please|so"
-    r"|then|thoroughly|you\s+can)\W+)*(?:add|address|amend|answer|ask|avoid|base|be|bump|call|check"
-    r"|cite|comment|commit|compare|consider|create|delegate|describe|document|ensure|evaluate|explain"
-    r"|explore|fix|fold|follow|format|give|go|ground|group|have|include|keep|launch|leave|link|list"
-    r"|look|make|mention|merge|move|name|omit|open|perform|post|prefer|push|put|raise|read|rebase"
-    r"|reference|rename|reply|report|research|respond|review|run|show|spawn|split|squash|start|stop"
-    r"|summari[sz]e|tag|test|update|use|using|verify|wait|write)\b(?!\W*$)"
-    rf"|\b(?:{NOT}|always|make\s+sure|please|instead\s+of|should|must|need(?:s|ed)?\s+to|has\s+to|have\s+to"
-    r"|i\s+want|i['’]?d\s+like)\b",
-    re.IGNORECASE,
-)
-
-
-_INTO = ("に", "で", "を", "へ", "으로")
-"""How a brief order ends, its verb left out."""
-
-
-def orders(text: str) -> bool:
-    """Whether a sentence tells the agent what to do, rather than naming a thing."""
-    if WIDE.search(text):
-        return asks_abroad(text) or is_lasting(text) or text.rstrip("。 ").endswith(_INTO)
-    return not text.isascii() or bool(_ORDERS.search(text)) or is_lasting(text)
-
-
-_SAME = 0.6
-_SAME_THING = {"reviewer": "review", "subagent": "agent", "prs": "pr", "pytest": "test"}
-
-
-def _nearly_same(said: Sequence[tuple[Quote, frozenset[str]]]) -> bool:
-    """Whether sentences of two sessions are nearly the same, by their words and as they stand."""
-    return any(
-        one.session != other.session
-        and len(a & b) >= _SAME * len(a | b)
-        and SequenceMatcher(None, one.text.casefold(), other.text.casefold()).ratio() >= _SAME
-        for (one, a), (other, b) in combinations(said[:_RARE], 2)
-    )
-
-
-def _sessions(quotes: Iterable[Quote]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(quote.session for quote in quotes))

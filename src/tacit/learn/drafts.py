@@ -38,7 +38,7 @@ from tacit.learn.ledger import Ledger
 from tacit.learn.lint_rules import RuleCount
 from tacit.learn.quotations import HOME, Spoken, fact_line, other_quotes
 from tacit.learn.rates import Rate
-from tacit.learn.troubles import REFUSED_FOR, SANDBOX, Trouble
+from tacit.learn.troubles import REFUSED_FOR, SANDBOX, SHELL, Hook, Trouble
 from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored
@@ -63,7 +63,7 @@ class Draft(msgspec.Struct, frozen=True):
 def draft(finding: Finding, today: date | None = None) -> Draft:
     """The draft for one finding."""
     today = today or date.today()
-    where = _project(finding.project)
+    where = _project(finding.project, finding.repository)
     if isinstance(finding, Spoken):
         return _fact_draft(finding, where, today)
     match finding:
@@ -152,18 +152,34 @@ def _checks(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
     says = [rate for rate in finding.rates if rate.says]
     fine = (f"- {_code(rate.purpose)} is fine when it says {_code(rate.says)}." for rate in says)
     body += _section("## How to check", fine)
-    if hook := finding.hooked:
-        failed = f"{hook.failed} of {hook.runs} times, in {counted(len(hook.sessions), 'session')}"
-        body += ["", f"A hook runs checks at {_code(hook.purpose)}: it failed {failed}."]
+    body += _hook(finding.hooked) if finding.hooked else []
     often = (
         f"- {_code(path)}, in {n} of {finding.changing} sessions" for path, n in finding.companions
     )
     body += _section("Often changed along with the work:", often)
     others = (f"- {_rate(rate)}" for rate in finding.others)
-    body += _section("Other commands of the project:", others)
+    body += _section("Other commands of the project:", others) + _logs(finding)
     body += _section("## What they object to most", map(_rule, finding.rules))
     body += _section("## What fails", map(_trouble, finding.troubles))
     return f"{where}-checks", about, body
+
+
+def _logs(finding: ChecksFinding) -> list[str]:
+    read = (f"- {_code(log)}, in {counted(n, 'session')}" for log, n in finding.logs)
+    return _section("Logs that were looked into:", read)
+
+
+def _hook(hook: Hook) -> list[str]:
+    """What a hook runs and what it wants."""
+    rate = hook.rate
+    line = (
+        f"A hook runs checks at {_code(rate.purpose)}: it failed {rate.failed} of"
+        f" {rate.runs} times, in {counted(len(rate.sessions), 'session')}"
+    )
+    line += f", at {', '.join(map(_code, hook.steps))}" if hook.steps else ""
+    wants = [_rule(rule) for rule in hook.rules]
+    mend = "Mend what it names and try again; do not skip it."
+    return ["", f"{line}. {mend}", *(["", "What it objected to:", "", *wants] if wants else [])]
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
@@ -173,12 +189,16 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 
 def _commands(finding: ChecksFinding, where: str) -> tuple[str, str, list[str]]:
-    names = ", ".join(rate.form for rate in finding.others)
+    names = ", ".join([*(rate.form for rate in finding.others), *(log for log, _ in finding.logs)])
     about = (
-        f"The commands that work is done with in {where}, beside those that everybody has"
-        f" ({names}), and how often they fail. Use when one of them could serve in {where}."
+        f"The commands and logs that work is done with in {where}, beside what everybody has"
+        f" ({names}), when they are run and how often they fail. Use when something was changed or"
+        f" does not work in {where}."
     )
-    body = [f"# Commands of {where}", "", *(f"- {_rate(rate)}" for rate in finding.others)]
+    body = _section(f"# Commands of {where}", (f"- {_rate(rate)}" for rate in finding.others))[1:]
+    body = (body or [f"# Logs of {where}"]) + _logs(finding)
+    body += _hook(finding.hooked) if finding.hooked else []
+    body += _section("## What fails", map(_trouble, finding.troubles))
     return f"{where}-commands", about, body
 
 
@@ -187,6 +207,7 @@ def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
         *(["which files change together"] if finding.pairs else []),
         *(["which changed files stay out of commits"] if finding.left_out else []),
         *([f"how commit messages begin ({said.shape})"] if (said := finding.messages) else []),
+        *(["what follows a push"] if finding.pushed else []),
     ]
     about = (
         f"How changes are made in {where}: {', '.join(what)}. Use when changing files in {where},"
@@ -205,9 +226,16 @@ def _habits(finding: HabitsFinding, where: str) -> tuple[str, str, list[str]]:
     if said := finding.messages:
         kinds = ", ".join(_code(kind) for kind in said.kinds)
         scopes = ", ".join(_code(scope) for scope in said.scopes)
-        often = f" (most with {kinds}{f'; scopes: {scopes}' if scopes else ''})" if kinds else ""
+        most = "most" if said.most else "some"
+        often = f" ({most} with {kinds}{f'; scopes: {scopes}' if scopes else ''})" if kinds else ""
         line = f"Commit messages begin as {_code(said.shape)}{often}, e.g."
         body += ["", f"{line} {_code(said.example)}: {said.count} of {said.of}."]
+    if then := finding.pushed:
+        of = counted(len(then.sessions), "session")
+        body += _section(
+            "What follows `git push`:",
+            (f"- {_code(form)}, in {n} of {of} that pushed" for form, n in then.then),
+        )
     return f"{where}-changes", about, body
 
 
@@ -226,11 +254,12 @@ def _rate(rate: Rate) -> str:
     )
     old = "" if rate.worked else "; some of what it finds may be older than a change"
     place = f" in {_code(rate.folder + '/')}" if rate.folder else ""
-    return f"{_code(rate.form)}{place}: {how}, in {sessions}{old}"
+    after = f", mostly after a change in {_code(rate.after)}" if rate.after else ""
+    return f"{_code(rate.form)}{place}: {how}, in {sessions}{after}{old}"
 
 
 def _rule(rule: RuleCount) -> str:
-    often = f"{rule.count} times in {counted(len(rule.sessions), 'session')}"
+    often = f"{counted(rule.count, 'time')} in {counted(len(rule.sessions), 'session')}"
     return f"- {_code(rule.rule)}, {often}" + (f": {rule.example}" if rule.example else "")
 
 
@@ -240,6 +269,11 @@ def _trouble(trouble: Trouble) -> str:
         f"- {_code(trouble.form)} failed {trouble.failed} of {trouble.runs} times in {sessions}:"
         f" {_code(trouble.error)}."
     )
+    if trouble.program == SHELL:
+        return (
+            f"- The shell does not take {trouble.form}: {counted(trouble.failed, 'call')} in"
+            f" {sessions} failed with {_code(trouble.error)}. What it takes: {trouble.works[0]}."
+        )
     if trouble.error.startswith(REFUSED_FOR):
         words = one_line(trouble.error.removeprefix(REFUSED_FOR)).strip("\"'. ")
         line = f"- {_code(trouble.form)} was refused in {sessions}: the user said “{words}”."
@@ -257,6 +291,8 @@ def _trouble(trouble: Trouble) -> str:
             f"{_code(form)} ({counted(count, 'session')})" for form, count in trouble.instead
         )
         line += f" What then worked: {worked}."
+    if trouble.there:
+        line += f" In {counted(trouble.there, 'other session')} it was there."
     return line
 
 
@@ -304,11 +340,11 @@ def _machine_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
             " permitted."
         )
         return f"{where}-sandbox", about, [f"# The sandbox in {where}", "", *lines]
-    pairs = "; ".join(f"{t.works[0]} in place of {t.program}" for t in finding.troubles)
-    names = ", ".join(trouble.program for trouble in finding.troubles)
+    named = [(t.form if t.program == SHELL else t.program, t) for t in finding.troubles]
+    pairs = "; ".join(f"{t.works[0]} in place of {name}" for name, t in named)
     about = (
-        f"Programs that are not there on the machine where {where} is worked on, and what does"
-        f" their work: {pairs}. Use before typing {names} in {where}."
+        f"What the machine where {where} is worked on does not have or take, and what does its"
+        f" work: {pairs}. Use before typing {', '.join(name for name, _ in named)} in {where}."
     )
     return f"{where}-programs", about, ["# On this machine", "", *lines]
 
@@ -349,11 +385,13 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
 _HOME_FOLDER = re.compile(r"(?:[A-Za-z]:)?/(?:home|Users)/[^/]+/?|/root/?")
 
 
-def _project(folder: str) -> str:
-    """The project's name, where it is one; a folder may be called anything."""
-    if _HOME_FOLDER.fullmatch(folder.replace("\\", "/")):
+def _project(folder: str, repository: str) -> str:
+    """The project's name, where it is one; a folder may be called anything, and somebody's home is
+    called after the repository that it is a checkout of."""
+    home = _HOME_FOLDER.fullmatch(folder.replace("\\", "/"))
+    if home and not repository:
         return HOME
-    name = repository_name(folder)
+    name = repository.rpartition("/")[2] if home else repository_name(folder)
     return name if re.fullmatch(r"[\w.+-]{1,60}", name) else "this project"
 
 

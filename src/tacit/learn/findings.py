@@ -14,7 +14,12 @@ from typing import Any
 
 import msgspec
 
-from tacit.learn.counted_session import CountedSession, count_session, one_project_each
+from tacit.learn.counted_session import (
+    CountedSession,
+    count_session,
+    one_project_each,
+    repository_name,
+)
 from tacit.learn.demands import (
     Finding,
     RefusalFinding,
@@ -30,25 +35,25 @@ from tacit.learn.habits import (
     LeftOut,
     Messages,
     Pair,
-    SessionChanges,
+    Pushed,
     left_out,
     messages,
     own_commands,
     pairs,
+    pushed,
 )
-from tacit.learn.lint_rules import RuleCount, count_rules
+from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
 from tacit.learn.rates import (
-    CALLED_WRONGLY,
     FEWEST,
-    HOOKED,
-    CountedRun,
-    Done,
+    OWN_TASK,
     Rate,
+    abstracted,
     count_rates,
-    hook_rate,
+    of_late,
     usual_form,
 )
-from tacit.learn.troubles import SANDBOX, Trouble, troubles
+from tacit.learn.runs import CALLED_WRONGLY, CountedRun, Done
+from tacit.learn.troubles import SANDBOX, SHELL, Hook, Trouble, hook_of, troubles
 from tacit.traces.command_purposes import work_class
 from tacit.traces.observations import is_unsafe
 from tacit.traces.outcomes import absent_program
@@ -62,14 +67,15 @@ class ChecksFinding(Finding, frozen=True, kw_only=True):
     rates: tuple[Rate, ...]
     rules: tuple[RuleCount, ...] = ()
     troubles: tuple[Trouble, ...] = ()
-    hooked: Rate | None = None
-    """How often a commit or a push failed because a hook ran checks."""
+    hooked: Hook | None = None
     companions: tuple[tuple[str, int], ...] = ()
     """Files that are changed along with most work, and in how many sessions."""
     changing: int = 0
     """Sessions in which files were changed."""
     others: tuple[Rate, ...] = ()
     """Commands of the project that are no checks."""
+    logs: tuple[tuple[str, int], ...] = ()
+    """The logs that are looked into, and in how many sessions."""
 
 
 class HabitsFinding(Finding, frozen=True, kw_only=True):
@@ -78,6 +84,7 @@ class HabitsFinding(Finding, frozen=True, kw_only=True):
     pairs: tuple[Pair, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     messages: Messages | None = None
+    pushed: Pushed | None = None
 
 
 class TroubleFinding(Finding, frozen=True, kw_only=True):
@@ -121,6 +128,8 @@ def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
     place = {session.id: (session.ended, session.id) for session in every}
     found += [wish for wish in wishes if not _is_taken_back(wish, found, place)]
     said = (WishFinding, RefusalFinding, RemarksFinding)
+    of = {session.project: session.repository for session in every if session.repository}
+    found = [msgspec.structs.replace(f, repository=of.get(f.project, "")) for f in found]
     return sorted(found, key=lambda f: (not isinstance(f, said), -len(f.sessions), f.project))
 
 
@@ -142,7 +151,7 @@ def _is_taken_back(
     return any(
         sum(place[session] > last for session in one.sessions) >= FEWEST
         for one in found
-        if isinstance(one, RequestFinding) and kept & {one.verb, one.thing}
+        if isinstance(one, RequestFinding) and kept & {one.verb, *one.thing.split(" and ")}
     )
 
 
@@ -153,12 +162,14 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
     against = {name for wish in said for name in unwanted_programs(wish.text)}
     traces = [_without(session, against) for session in traces] if against else traces
     runs = [run for session in traces for run in session.runs]
-    rates = count_rates(run for run in runs if run.purpose not in unwanted)
-    failing = troubles(runs, rates)
+    kept = (run for run in runs if run.purpose not in unwanted and not _OF_A_KIT.search(run.form))
+    rates = count_rates(kept)
+    failing = troubles(runs, rates, {session.id: session.ran for session in traces})
+    rates = of_late(rates, [session.id for session in traces if session.runs])
     checks = [
         _with_habits(found, runs, traces, rates)
         for found in _checks(project, rates, runs, failing)
-        or _only_commands(project, own_commands(rates.values()))
+        or _only_commands(project, own_commands(rates.values()), traces)
     ]
     checks = [one for one in checks if len(one.sessions) * _SELDOM >= one.changing]
     if checks:
@@ -169,10 +180,18 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
         *refusals,
         *(request_findings(project, traces) if project else ()),
         *checks,
-        *(_habits(project, [one.changes for one in traces]) if project else ()),
+        *(_habits(project, traces, runs) if project else ()),
         *_other_troubles(project, failing, checks),
         *_procedures(project, traces, failing),
     ]
+
+
+_OF_A_KIT = re.compile(
+    r"(?:^|[\s/\\\"'])(?:\.(?:specify|claude|codex|cursor|gemini|opencode|agents?|windsurf|kiro"
+    r"|qwen|roo|taskmaster)|[._]?bmad[\w-]*|get-shit-done)[/\\]",
+    re.IGNORECASE,
+)
+"""Scripts that come with an agent or a kit for planning, and are none of the project's."""
 
 
 def _without(session: CountedSession, programs: set[str]) -> CountedSession:
@@ -198,13 +217,25 @@ _OF_THE_FORGE = ("gh ", "glab ", "mcp__")
 """What runs elsewhere is looked at after the work, and checks nothing before it."""
 
 
-def _only_commands(project: str, others: Sequence[Rate]) -> list[ChecksFinding]:
-    """The commands of a project of whose checks there is nothing to tell."""
+def _only_commands(
+    project: str, others: Sequence[Rate], traces: Sequence[CountedSession]
+) -> list[ChecksFinding]:
+    """The commands and the logs of a project of whose checks there is nothing to tell."""
+    logs = dict(_logs(traces))
     sessions = dict.fromkeys(session for rate in others for session in rate.sessions)
-    telling = len(others) > 1 or any(rate.failed or "|" in rate.form for rate in others)
-    if not project or not telling or max(len(rate.sessions) for rate in others) <= FEWEST:
+    sessions |= dict.fromkeys(one.id for one in traces if not logs.keys().isdisjoint(one.logs))
+    shown = [(r.failed or "|" in r.form, r.after, len(r.sessions)) for r in others]
+    telling = len(others) > 1 or any(tells or (after and n > _OFTEN) for tells, after, n in shown)
+    often = telling and max(n for _, _, n in shown) > FEWEST
+    if not project or not (often or max(logs.values(), default=0) > _OFTEN + 1):
         return []
     return [ChecksFinding(project=project, sessions=tuple(sessions), rates=())]
+
+
+def _logs(traces: Iterable[CountedSession]) -> tuple[tuple[str, int], ...]:
+    """The logs that more than two sessions looked into, the commonest first."""
+    often = Counter(name for one in traces for name in one.logs)
+    return tuple((name, count) for name, count in often.most_common(_OFTEN) if count > FEWEST)
 
 
 def _checks(
@@ -268,31 +299,31 @@ def _with_habits(
     companions = tuple((path, n) for path, n in changed.most_common(3) if n >= enough)
     return msgspec.structs.replace(
         found,
-        hooked=hook_rate(runs),
+        hooked=hook_of(runs),
         companions=companions,
         changing=changing,
         others=own_commands(rates.values()),
+        logs=_logs(traces),
     )
 
 
-def _habits(project: str, changes: list[SessionChanges]) -> Iterator[HabitsFinding]:
-    together, left, said = pairs(changes), left_out(changes), messages(changes)
-    shown = [pair.sessions for pair in together] + [one.sessions for one in left]
-    shown += [said.sessions] if said else []
-    sessions = tuple(dict.fromkeys(session for own in shown for session in own))
-    if sessions:
+def _habits(
+    project: str, traces: Sequence[CountedSession], runs: Sequence[CountedRun]
+) -> Iterator[HabitsFinding]:
+    changes = [one.changes for one in traces]
+    together, left, said, then = pairs(changes), left_out(changes), messages(changes), pushed(runs)
+    shown = [one.sessions for one in (*together, *left, said, then) if one is not None]
+    if sessions := tuple(dict.fromkeys(session for own in shown for session in own)):
         yield HabitsFinding(
-            project=project, sessions=sessions, pairs=together, left_out=left, messages=said
-        )
+            project=project, sessions=sessions, pairs=together, left_out=left, messages=said,
+            pushed=then,
+        )  # fmt: skip
 
 
 _ORDER = ("format", "lint", "types", "build", "test", "check")
 _SHARE, _SHARE_OF_TASKS = 5, 15
 """Checks that fewer run than one in so many sessions that check are not the project's; of tasks
 that somebody wrote for it, fewer."""
-_OWN_TASK = re.compile(
-    r"(?:mise run|just|make|task|rake|nox|tox|(?:npm|pnpm|yarn|bun)(?: run)?) \S|(?:bin|scripts?)/"
-)
 _FIND_FAULT = ("format", "lint", "types", "check")
 
 
@@ -305,7 +336,7 @@ def _usual(rates: list[Rate], runs: Sequence[CountedRun]) -> list[Rate]:
     most = max((len(rate.sessions) for rate in rates if rate.worked), default=0)
     often = [
         rate for rate in rates
-        if len(rate.sessions) * (_SHARE_OF_TASKS if _OWN_TASK.match(rate.purpose) else _SHARE)
+        if len(rate.sessions) * (_SHARE_OF_TASKS if OWN_TASK.match(rate.purpose) else _SHARE)
         >= most
     ]  # fmt: skip
     kept = [rate for rate in often if rate.worked and rate.worked * 3 >= rate.runs]
@@ -327,9 +358,12 @@ def _other_troubles(
     """What fails beside the checks, by program."""
     told = {id(t) for check in checks for t in check.troubles}
     by_program: dict[str, list[Trouble]] = {}
+    own_name = repository_name(project).casefold()
     for trouble in failing:
+        if _is_absent(trouble) and trouble.program == own_name:
+            continue  # it is what is built there
         if id(trouble) not in told and (trouble.mended or trouble.standing or _is_absent(trouble)):
-            missing = _is_absent(trouble) and trouble.works
+            missing = is_of_machine(trouble) and trouble.program != SANDBOX
             with_it = MISSING if missing else _told_with(trouble, failing)
             by_program.setdefault(with_it, []).append(trouble)
     for program, own in by_program.items():
@@ -351,8 +385,8 @@ MISSING = "missing programs"
 
 
 def is_of_machine(trouble: Trouble) -> bool:
-    """Whether it lies in the machine or its sandbox, and holds for whatever is done there."""
-    return trouble.program == SANDBOX or (_is_absent(trouble) and bool(trouble.works))
+    """Whether it lies in the machine or its sandbox, whatever is done there."""
+    return trouble.program in (SANDBOX, SHELL) or (_is_absent(trouble) and bool(trouble.works))
 
 
 def _is_absent(trouble: Trouble) -> bool:
@@ -548,29 +582,3 @@ def _common_form(key: str, forms: list[str]) -> str:
         return common
     alike = len({len(form.split()) for form in forms}) == 1
     return abstracted(forms) if alike else usual_form(key, forms)
-
-
-_RAW = re.compile(r"(?:[^\s\"']|\"(?:\\.|[^\"\\])*\"|'[^']*'|[\"'])+")
-
-
-def abstracted(commands: list[str]) -> str:
-    """One command for several with the same purpose: words in which they differ become `<…>`."""
-    if len(set(commands)) == 1:
-        return commands[0]
-    split = [_RAW.findall(command) for command in commands]
-    if any(len(words) != len(split[0]) for words in split) or "\n" in "".join(commands):
-        return commands[-1]
-    return " ".join(_common(words) for words in zip(*split, strict=True))
-
-
-def _common(words: tuple[str, ...]) -> str:
-    """The word that stands in the same place everywhere, or what stands for it."""
-    if len(set(words)) == 1:
-        return words[0]
-    names = {word.partition("=")[0] for word in words}
-    name = names.pop()
-    if not names and re.fullmatch(r"-{0,2}[A-Za-z_][\w-]*", name) and all("=" in w for w in words):
-        return f"{name}=<value>"
-    quotes = {word[0] for word in words}
-    quote = quotes.pop() if len(quotes) == 1 and quotes <= {'"', "'"} else ""
-    return f"{quote}<value>{quote}"

@@ -7,7 +7,6 @@ failures and procedures are `findings.py`'s, `rates.py`'s and `troubles.py`'s.
 """
 
 import os
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,14 +15,17 @@ from itertools import combinations, pairwise
 
 import msgspec
 
+from tacit.base.patterns import Alternatives
 from tacit.base.secrets import clean
-from tacit.learn.rates import FEWEST, Rate
-from tacit.traces.command_purposes import is_everybodys, joined_commands, purpose_of
+from tacit.learn.rates import FEWEST, Rate, usual_form
+from tacit.learn.runs import CountedRun, path_within
+from tacit.traces.command_line import joined_commands
+from tacit.traces.command_purposes import is_everybodys, purpose_of
 from tacit.traces.observations import paths_of
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import ToolCall, Trace
-from tacit.traces.typed_words import telling_words, typed
+from tacit.traces.typed_words import Typed, telling_words, typed
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -60,6 +62,8 @@ class Messages(msgspec.Struct, frozen=True):
     count: int
     of: int
     sessions: tuple[str, ...]
+    most: bool = True
+    """Whether most have one of `kinds`."""
 
 
 class SessionChanges(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -77,10 +81,10 @@ class SessionChanges(msgspec.Struct, frozen=True, omit_defaults=True):
     day: str = ""
 
 
-def changes_of(trace: Trace) -> SessionChanges:
-    """What a session changed and committed."""
+def changes_of(trace: Trace, words: Sequence[Typed] | None = None) -> SessionChanges:
+    """What a session changed and committed; `words` are what the user typed, where known."""
     edited = sorted(edited_files(trace))
-    named = sorted(_named_later(trace, edited))
+    named = sorted(_named_later(typed(trace) if words is None else words, edited))
     commits, subjects = _commits(trace)
     day = str(trace.head.ended or trace.head.started or "")[:10]
     return SessionChanges(trace.id, tuple(edited), tuple(named), commits, subjects, day)
@@ -94,18 +98,7 @@ def edited_files(trace: Trace) -> set[str]:
     """The files of the project that a session changed, by their paths within it."""
     calls = (call for call in trace.each_call() if call.kind in ("write", "edit"))
     done = (call for call in calls if call.finished and not call.failed and trace.project)
-    return {_within(path, trace.project) for call in done for path in paths_of(call)} - {""}
-
-
-def _within(path: str, project: str) -> str:
-    """`path` as seen from the project, on whatever system that was; empty where it lies outside."""
-    if "\\" in project:
-        path, project = path.replace("\\", "/"), project.replace("\\", "/")
-    base = project.rstrip("/") + "/"
-    if path.startswith(base):
-        path = path[len(base) :]
-    path = posixpath.normpath(path)
-    return "" if re.match(r"/|[A-Za-z]:|\.\.(?:/|$)", path) else path
+    return {path_within(path, trace.project) for call in done for path in paths_of(call)} - {""}
 
 
 # Files that go together.
@@ -158,17 +151,17 @@ def pairs(sessions: Iterable[SessionChanges]) -> tuple[Pair, ...]:
 _NEARLY = 0.9
 
 
-_TOO = re.compile(
+_TOO = Alternatives(
     r"\b(?:too|also|as\s+well|same|likewise|auch|ebenso|aussi|également|también|igual|anche|também"
     r"|тоже|также)\b|也|同样|も同|도\b",
     re.IGNORECASE,
 )
 
 
-def _named_later(trace: Trace, edited: list[str]) -> set[str]:
+def _named_later(typed: Iterable[Typed], edited: list[str]) -> set[str]:
     """The files that the user, after work had been done, said need the same, perhaps misspelt."""
     names = {os.path.basename(path): path for path in edited}
-    said = [one.text for one in typed(trace) if one.worked and _TOO.search(one.text)]
+    said = [one.text for one in typed if one.worked and _TOO.search(one.text)]
     words = [word.strip("`'\".,:;?!()@") for text in said for word in text.split() if "." in word]
     near = (get_close_matches(os.path.basename(word), names, 1, _NEARLY) for word in words)
     return {names[name] for found in near for name in found}
@@ -266,13 +259,14 @@ def _commits(
 
 def _git_parts(call: ToolCall) -> Iterator[tuple[str, list[str]]]:
     """The commands of git in a call that worked, each with its words behind the name."""
-    if call.kind != "shell" or call_outcome(call).state != "worked":
+    if call.kind != "shell" or "git" not in command_of(call):
         return
-    for part in joined_commands(command_of(call)):
-        name = purpose_of(part.words)
-        if name in ("git add", "git commit"):
-            words = list(part.words)
-            yield name, words[words.index(name.split()[1]) + 1 :]
+    named = ((purpose_of(part.words), part.words) for part in joined_commands(command_of(call)))
+    staging = [(name, words) for name, words in named if name in ("git add", "git commit")]
+    for name, words in staging if staging and call_outcome(call).state == "worked" else ():
+        verb = name.removeprefix("git ")
+        if verb in words:  # not within another's quotes
+            yield name, list(words[words.index(verb) + 1 :])
 
 
 def _pending(printed: str) -> set[str]:
@@ -285,7 +279,7 @@ def _pending(printed: str) -> set[str]:
 # Commit messages.
 
 _SHAPES = (
-    ("type: subject", re.compile(r"([a-z]{2,10})(?:\([^)]{1,40}\))?!?: \S")),
+    ("type: subject", re.compile(r"([A-Za-z][A-Za-z-]{1,15})(?:\([^)]{1,40}\))?!?: \S")),
     ("[tag] subject", re.compile(r"\[([^\]]{1,20})\] ?\S")),
     ("TICKET-1 subject", re.compile(r"([A-Z]{2,10})-\d+\b")),
     ("an emoji and the subject", re.compile(
@@ -293,7 +287,9 @@ _SHAPES = (
     )),
 )  # fmt: skip
 _SCOPE = re.compile(r"^[a-z]{2,10}\(([\w./-]{1,30})\)!?: ")
-_TYPES = {"build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "style", "test"}
+_TYPES = {
+    "build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test",
+}  # fmt: skip
 _FEWEST_COMMITS = 5
 _HEREDOC = re.compile(r"\$\(cat <<-?\s*[\"']?(\w+)[\"']?\n\s*(.+)")
 
@@ -322,12 +318,18 @@ def messages(changes: Iterable[SessionChanges]) -> Messages | None:
         begins = "type(scope): subject" if scoped else shape
         plain = [subject for _, subject, _ in own if not _SCOPE.match(subject)]
         shown = [subject for _, subject, _ in scoped] or plain
-        example = clean(min(shown, key=len))
         kinds, scopes = _in_several(own), _in_several(scoped)
-        if kinds and kinds[0] not in _TYPES:
+        if 2 * sum(kind.casefold() in _TYPES for kind, _, _ in own) < len(own):
             begins = begins.replace("type", "part")
+            often = Counter(kind.casefold() for kind, _, _ in own).most_common(_MOST)
+            kinds = tuple(clean(kind) for kind, times in often if times > FEWEST)
+            shown = [one for one in shown if one.partition(":")[0] not in _TYPES] or shown
+        example = clean(min(shown, key=len))
+        covered = sum(kind.casefold() in kinds for kind, _, _ in own)
         count = len(scoped or own)
-        return Messages(begins, kinds, scopes, example, count, len(subjects), sessions)
+        return Messages(
+            begins, kinds, scopes, example, count, len(subjects), sessions, 2 * covered > len(own)
+        )
     return None
 
 
@@ -335,7 +337,7 @@ def _in_several(found: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
     """What stands in messages of several sessions, that of most sessions first; no numbers."""
     shown: dict[str, list[str]] = {}
     for word, _, session in found:
-        shown.setdefault(word, []).append(session)
+        shown.setdefault(word.casefold(), []).append(session)
     kept = [w for w, by in shown.items() if len(set(by)) >= FEWEST and not w[:1].isdigit()]
     often = sorted(kept, key=lambda word: (-len(set(shown[word])), -len(shown[word]), word))
     return tuple(map(clean, often[:_MOST]))
@@ -350,6 +352,51 @@ def _subject(words: Sequence[str], command: str) -> str:
     if given.startswith("$(") and (found := _HEREDOC.search(command)):
         given = found[2]
     return given.strip().partition("\n")[0][:200]
+
+
+# What follows a push.
+
+_FOLLOWS = re.compile(
+    r"(?:gh pr|glab mr|hub pull-request)(?: create)?$|gh run (?:list|watch|view)$|gh pr checks$"
+    r"|glab ci \S+$|(?!release)\S+\.(?:sh|ps1)$"
+    r"|(?:vercel|netlify|wrangler|fly|flyctl) \S*deploy\S*$"
+)
+_NEXT = 4
+"""Runs behind a push that may belong to it."""
+
+
+class Pushed(msgspec.Struct, frozen=True):
+    """What is done after a push: each with the sessions, of those that pushed."""
+
+    then: tuple[tuple[str, int], ...]
+    sessions: tuple[str, ...]
+
+
+def pushed(runs: Iterable[CountedRun]) -> Pushed | None:
+    """What is done right after a push in at least half of the sessions that pushed."""
+    by_session: dict[str, list[CountedRun]] = {}
+    for run in runs:
+        by_session.setdefault(run.session, []).append(run)
+    then: dict[str, list[CountedRun]] = {}
+    pushing = []
+    for session, own in by_session.items():
+        done = [r.purpose == "git push" and r.outcome.state == "worked" for r in own]
+        pushing += [session] if any(done) else []
+        near = (run for at, run in enumerate(own) if any(done[max(0, at - _NEXT) : at]))
+        for run in near:
+            if _FOLLOWS.match(run.purpose) and not run.outcome.failed:
+                then.setdefault(re.sub(r"^(gh run) .*", r"\1", run.purpose), []).append(run)
+    counts = {name: len({run.session for run in own}) for name, own in then.items()}
+    often = [name for name, n in counts.items() if n > FEWEST and 2 * n >= len(pushing)]
+    found = [(_form(then[name]), counts[name]) for name in often]
+    found.sort(key=lambda one: -one[1])
+    return Pushed(tuple(found), tuple(pushing)) if found else None
+
+
+def _form(runs: Sequence[CountedRun]) -> str:
+    """How what most of `runs` are for is mostly typed."""
+    purpose = Counter(run.purpose for run in runs).most_common(1)[0][0]
+    return usual_form(purpose, [run.form for run in runs if run.purpose == purpose])
 
 
 # Commands of the project that are no checks.
@@ -367,7 +414,8 @@ def own_commands(rates: Iterable[Rate]) -> tuple[Rate, ...]:
     """Tasks, scripts and programs of the project, beside the checks, that worked in several
     sessions."""
     others = [rate for rate in rates if rate.work is None and len(rate.sessions) >= FEWEST]
-    own = [rate for rate in others if rate.worked >= FEWEST and _RUNNERS.match(rate.purpose)]
+    well = (rate for rate in others if rate.worked >= max(FEWEST, rate.failed))
+    own = [rate for rate in well if _RUNNERS.match(rate.purpose)]
     found = sorted([*own, *_own_programs(others)], key=lambda rate: -len(rate.sessions))
     return tuple(found[:_MOST])
 
@@ -385,8 +433,20 @@ def _own_programs(rates: Iterable[Rate]) -> Iterator[Rate]:
             by_program.setdefault(program, []).append(rate)
     for program, own in by_program.items():
         sessions = tuple(dict.fromkeys(session for rate in own for session in rate.sessions))
-        if len(own) >= FEWEST and len(sessions) > FEWEST:
-            often = sorted(own, key=lambda rate: -len(rate.sessions))[: _MOST + 1]
-            told = "|".join(sorted(rate.purpose.partition(" ")[2] for rate in often))
+        often = (one for one in own if len(one.sessions) > FEWEST and _does(one))
+        if telling := [one for one in often if one.after or "|" in one.form]:
+            yield from telling
+        elif len(own) >= FEWEST and len(sessions) > FEWEST:
+            most = sorted(own, key=lambda rate: -len(rate.sessions))[: _MOST + 1]
+            told = "|".join(sorted(rate.purpose.partition(" ")[2] for rate in most))
             runs, failed = sum(rate.runs for rate in own), sum(rate.failed for rate in own)
             yield Rate(program, f"{program} {told}", runs, failed, sessions)
+
+
+def _does(rate: Rate) -> bool:
+    return not _LOOKS.search(rate.purpose) and 3 * rate.failed <= rate.runs
+
+
+_LOOKS = re.compile(
+    r" (?:status|list|ls|show|view|logs?|info|help|version|eval|search|get|describe|diff|watch)\b"
+)

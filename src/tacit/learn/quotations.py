@@ -12,14 +12,16 @@ from functools import lru_cache
 from tacit.base.display import counted, one_line, shorten
 from tacit.learn.demands import (
     NAMES_NOTHING,
-    Quote,
     RefusalFinding,
     RemarksFinding,
     RequestFinding,
     StagesFinding,
     WishFinding,
 )
+from tacit.learn.refrains import Quote
+from tacit.traces.standing_orders import tells_where, worked_command
 from tacit.traces.typed_words import (
+    FUNCTION_WORDS,
     WIDE,
     WIDE_WORDS,
     content_words,
@@ -27,7 +29,7 @@ from tacit.traces.typed_words import (
     subject_words,
     telling_words,
 )
-from tacit.traces.wishes import is_lasting, tells_where
+from tacit.traces.wishes import is_lasting
 
 HOME = "home"
 """Where somebody works who has no project."""
@@ -37,6 +39,8 @@ _FEW_WORDS = 2
 _NAMING = 3
 """Telling words that a sentence needs to give a name."""
 _MOST_REMARKS = 20
+_SHOWN = 110
+"""Characters of a sentence that is quoted beside others."""
 
 
 def other_quotes(finding: Spoken) -> str:
@@ -47,6 +51,8 @@ def other_quotes(finding: Spoken) -> str:
         told = different[:_MOST_REMARKS]
         if isinstance(finding, WishFinding):
             told = [q for q in different if q.text != finding.quotes[0].text][:_MOST_QUOTES]
+    elif isinstance(finding, RequestFinding) and not finding.verb:
+        told = [quote for quote in _clearest(finding.quotes) if len(quote.text) > _SHOWN]
     return "\n".join(f"- {_quote(quote, 340)}" for quote in told)
 
 
@@ -67,6 +73,8 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
                 if path := _PLACE.search(quotes[0].text):
                     name = f"{where}-{path[1]}"
                 says = f"What the user says of {where}: {_quote(quotes[0], 340)}"
+            elif worked_command(quotes[0].text):
+                says = f"What the user found to work in {where}: {_quote(quotes[0], 340)}"
             return name, says, "the user said how it is to be done"
         case RemarksFinding():
             said = "; ".join(_quote(quote, 130) for quote in quotes[:2])
@@ -86,18 +94,19 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
             return f"{where}-no-{purposes[0]}", says, f"the user refused {', '.join(purposes)}"
         case RequestFinding(verb="", of=of):
             clear = _clearest(quotes)
-            name = "-".join([where, *_in_common(quotes)[:4]])
-            said = "; ".join(_quote(quote, 110) for quote in clear)
+            name = "-".join([where, *(finding.thing.split() or _in_common(quotes)[:4])])
+            said = "; ".join(_quote(quote, _SHOWN) for quote in clear)
             often = f"{len(finding.sessions)} of {of} sessions"
-            says = f"In {where} the user comes back to this, in {often}: {said}"
+            by = ", ".join(f"`{purpose}`" for purpose in finding.answered_by)
+            by = f" (answered by {by})" if by else ""
+            says = f"In {where} the user comes back to this, in {often}{by}: {said}"
             return name, says, "the user asked for the same again and again"
         case RequestFinding(verb="see", thing=thing, of=of):
             said = "; ".join(_quote(quote, 100) for quote in _clearest(quotes))
             often = f"{len(finding.sessions)} of {of} sessions"
-            says = (
-                f"In {where} the user points to `{thing}`, in {often}; look how it is done there:"
-                f" {said}"
-            )
+            look = "" if _WHOLE_PATH.match(thing) else "; look how it is done there"
+            says = f"In {where} the user points to `{thing}`, in {often}{look}: {said}"
+            thing = "/".join(thing.rstrip("/").split("/")[-2:])
             return f"{where}-see-{thing}", says, f"the user pointed to {thing}"
         case RequestFinding(verb=verb, thing=thing, of=of):
             asked = f"asked to {verb} {thing}" if verb != "forgotten" else f"had to ask for {thing}"
@@ -105,18 +114,12 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
             return f"{where}-{verb}-{thing}".strip("-"), _request_line(finding, where), reason
 
 
-# What is said around a wish, in any language, and does not say what it is about.
-_AROUND = frozenset(
+# What is said around a wish, and does not say what it is about.
+_AROUND = FUNCTION_WORDS | frozenset(
     re.findall(
         r"\S+",
         "remember memory save note mind forward future reference longer told tell said again"
-        " currently everything anything something due чтобы чтоб хочу надо нужно меня мне мной"
-        " моего моей твой так как что это этого или для при без перед тем все всё всех нет"
-        " тебя тебе который muss soll sollen bitte nicht kein keine der die das den dem ein"
-        " eine einen und oder aber für mit auf von zu ist sind wird ich du mich mir dir wir"
-        " les des une est pas que qui dans pour par sur avec sans mon mes ton tes vous nous"
-        " los las del una por para con sin mis sus está como uma não com sem meu minha seu sua"
-        " isso che non per della dello sono questo bir ve bu için только",
+        " currently everything anything something due",
     )
 )
 _SHORTEST, _MOST_NAMING = 3, 4
@@ -213,6 +216,7 @@ REQUEST_PHRASES = {
     ("bump", "version"): "bump the version",
     ("add", "screenshot"): "add a screenshot", ("check", "CI"): "look at CI",
     ("add", "todo"): "note what is put off as a todo",
+    ("do", "yourself"): "do yourself what you can, rather than telling the user how",
     ("spawn", "agents"): "have agents of their own look into it or check it",
 }  # fmt: skip
 
@@ -236,6 +240,11 @@ def _request_line(finding: RequestFinding, where: str) -> str:
             f"In {where}, {finding.thing} work that is done without being asked: in {often} the"
             f" user had to ask after it, e.g. {said}"
         )
+    if finding.verb == "language":
+        lasting = [quote for quote in finding.quotes if is_lasting(quote.text)][:1]
+        said = "; ".join(_quote(q, 120) for q in dict.fromkeys([*lasting, *_usual(finding.quotes)]))
+        tongue = f"In {where}, {finding.thing} is the language that the user asks for"
+        return f"{tongue}, in {often}: {said}"
     kept = f"keep {finding.thing} true to the work"
     phrase = REQUEST_PHRASES.get((finding.verb, finding.thing), kept)
     return f"In {where}, {phrase}: the user asked for it in {often}, e.g. {said}"
@@ -284,6 +293,7 @@ def _words_of(text: str) -> frozenset[str]:
     return frozenset(content_words(text))
 
 
+_WHOLE_PATH = re.compile(r"[A-Za-z]:|[/~]")
 _PLACE = re.compile(r"(?:~|\.\.)/(?:[^\s/]+/)*([\w.-]*\w)")
 _ADDRESS = re.compile(r"(?:\[[^\]]*\]\()?https?://[^\s)]*?((?:/[^\s/)]+){1,2})/?(?=[\s),]|$)\)?")
 

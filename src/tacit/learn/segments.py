@@ -19,7 +19,7 @@ import msgspec
 from tacit.base.display import one_line, shorten
 from tacit.base.secrets import clean
 from tacit.learn.digest import size_of
-from tacit.learn.rates import is_own_tool
+from tacit.learn.runs import is_own_tool
 from tacit.learn.signals import step_names
 from tacit.traces.command_purposes import purposes
 from tacit.traces.observations import corrections, files, is_correction, paths_of

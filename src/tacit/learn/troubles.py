@@ -11,24 +11,16 @@ mend, and never with a way around it.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
 from tacit.base.secrets import clean
-from tacit.learn.rates import (
-    CALLED_WRONGLY,
-    ESCALATED,
-    FEWEST,
-    SANDBOXED,
-    SET_BEFORE,
-    CountedRun,
-    Rate,
-    usual_form,
-    whole_form,
-)
+from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
+from tacit.learn.rates import FEWEST, SET_BEFORE, Rate, usual_form, whole_form
+from tacit.learn.runs import CALLED_WRONGLY, ESCALATED, SANDBOXED, SHELL_TAKES, CountedRun
 from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
 from tacit.traces.observations import gets_around
 from tacit.traces.outcomes import absent_program
@@ -38,6 +30,8 @@ _CARRIES = {"ssh", "curl", "psql", "sqlite3", "gh", "docker"}
 _ALWAYS = 0.75
 """Of the runs of a purpose that fail, from which it is said to fail nearly always."""
 _MANY = 4
+_SELDOM_GONE = 3
+"""A program that is there in so many times the sessions where it is missing is not missing."""
 _SELDOM = 10
 """What fails less often than once in so many runs is an accident."""
 
@@ -58,6 +52,8 @@ class Trouble(msgspec.Struct, frozen=True):
     hook stops it, the files are ignored, or it has never worked."""
     other: tuple[str, int, int] | None = None
     """The same called in another manner, how often that worked, and of how many times."""
+    there: int = 0
+    """Other sessions in which a program was there that is missing in these."""
 
     @property
     def work(self) -> WorkClass | None:
@@ -78,11 +74,43 @@ class Trouble(msgspec.Struct, frozen=True):
         return (sum(counts) if wrongly else max(counts, default=0)) >= FEWEST
 
 
-def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble]:
-    """What fails as it is called, in at least two sessions, with what then worked."""
+class Hook(msgspec.Struct, frozen=True):
+    """How often a commit or a push failed because a hook ran checks, and at what."""
+
+    rate: Rate
+    steps: tuple[str, ...]
+    """What failed of that which it ran, the commonest first."""
+    rules: tuple[RuleCount, ...]
+
+
+_MOST_NAMED = 4
+
+
+def hook_of(runs: Sequence[CountedRun]) -> Hook | None:
+    """The hook at a commit or a push, whichever did more, that runs checks, where several sessions
+    show it."""
+    found = []
+    for purpose in HOOKED:
+        tried = [run for run in runs if run.purpose == purpose and run.outcome.state != "unclear"]
+        failed = [run for run in tried if run.hooked == "checks"]
+        sessions = tuple(dict.fromkeys(run.session for run in failed))
+        if len(sessions) >= FEWEST:
+            steps = Counter(step for run in failed for step in run.steps).most_common(_MOST_NAMED)
+            rules = count_rules(((run.session, run.rules) for run in failed), fewest=1)
+            rate = Rate(purpose, purpose, len(tried), len(failed), sessions)
+            found.append(Hook(rate, tuple(step for step, _ in steps), rules[:_MOST_NAMED]))
+    return max(found, key=lambda hook: hook.rate.failed, default=None)
+
+
+def troubles(
+    runs: Sequence[CountedRun], rates: dict[str, Rate], ran: Mapping[str, Collection[str]]
+) -> list[Trouble]:
+    """What fails as it is called, in at least two sessions, with what then worked; `ran` has the
+    programs that each session found there."""
     hooks = {run.error for run in runs if run.hooked == "itself"}
     tries = Counter(run.purpose for run in runs)
-    found = _in_sandbox(runs)
+    found = [*_in_sandbox(runs), *_of_shell(runs)]
+    runs = [run for run in runs if run.form not in SHELL_TAKES]
     held = {id(run) for run in runs if found and _is_held(run)}
     manners, told = by_manner([run for run in runs if id(run) not in held])
     found += manners
@@ -91,8 +119,13 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
         sessions = tuple(dict.fromkeys(run.session for run in own))
         lacks = signature is None or _NO_CONTAINER.search(own[0].error)
         form, by = _in_its_place(own, runs) if lacks else ("", 0)
-        if signature is None and not form and _works_elsewhere(program, runs):
-            continue
+        there = sum(program in ran[s] for s in ran if s not in sessions) if signature is None else 0
+        if there > _SELDOM_GONE * len(sessions) or (
+            signature is None
+            and not (form or any(run.instead for run in own))
+            and (there or _works_elsewhere(program, runs))
+        ):
+            continue  # it is missing in another shell, or on another machine
         typed = any(run.purpose and _is_typed(run, program) for run in own)
         if max(len(sessions), by * typed) < FEWEST:
             continue
@@ -105,6 +138,7 @@ def troubles(runs: Sequence[CountedRun], rates: dict[str, Rate]) -> list[Trouble
         trouble = _trouble(program, own, tried, standing=standing)
         if form and (not trouble.instead or by > trouble.instead[0][1]):
             trouble = msgspec.structs.replace(trouble, instead=((form, by),))
+        trouble = msgspec.structs.replace(trouble, there=there)
         tells = trouble.mended or standing or CALLED_WRONGLY.search(trouble.error)
         if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
             found.append(trouble)
@@ -187,6 +221,22 @@ def _in_sandbox(runs: Sequence[CountedRun]) -> list[Trouble]:
         return []
     other = (ESCALATED, well, len(known))
     return [Trouble(SANDBOX, form, clean(error), len(held), len(tried), sessions, other=other)]
+
+
+# What the shell does not take.
+
+SHELL = "shell"
+
+
+def _of_shell(runs: Sequence[CountedRun]) -> Iterator[Trouble]:
+    """What the shell of that system does not take, where more than two sessions tried it."""
+    for name, (_, works) in SHELL_TAKES.items():
+        own = [run for run in runs if run.form == name]
+        sessions = tuple(dict.fromkeys(run.session for run in own))
+        if len(sessions) > FEWEST:
+            error = Counter(run.error for run in own).most_common(1)[0][0]
+            instead = ((works, len(sessions)),)
+            yield Trouble(SHELL, name, clean(error), len(own), len(own), sessions, instead)
 
 
 # The same command in two manners.
@@ -402,7 +452,7 @@ def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> 
         name = re.compile(rf"^(?:docker|podman) exec \S+ {inside}(?= |$)")
     by_form: dict[str, list[CountedRun]] = {}
     for run in worked:
-        if (way := name.search(run.form)) and not _BUILT.match(run.form):
+        if (way := name.search(run.form)) and not _ONLY_ASKS.search(run.form):
             by_form.setdefault(way[0], []).append(run)
     ways = {form: {run.session for run in own} for form, own in by_form.items()}
     best = max(ways, key=lambda form: len(ways[form]), default="")
@@ -416,6 +466,10 @@ def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> 
     )
     alone = not any(run.purpose for run in by_form[best])
     return one if best in one else clean(best) + ("" if alone else " …"), len(ways[best])
+
+
+_ONLY_ASKS = re.compile(r"^(?:\./)?(?:target|build|out|dist)/|\b(?:which|command -v|type) ")
+"""Where builds put what is worked on, and words by which one only asks whether it is there."""
 
 
 def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:

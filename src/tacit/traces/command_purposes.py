@@ -2,9 +2,7 @@
 
 Two commands with the same purpose are attempts at the same thing; that is what learning counts.
 Purposes that serve the same end under different programs (`pytest`, `bin/test`) are of one class.
-The shell text is first read as simple commands, words without quotes, redirections and
-here-documents, and what joins each to the next. It reads what agents type, not all that a shell
-accepts, and never raises.
+How a command line is read is `command_line.py`'s.
 """
 
 import re
@@ -13,188 +11,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-import msgspec
-
 from tacit.base.patterns import late_pattern
-
-_MOST = 20_000
-_HERE = late_pattern(r"<<(-?)[ \t]*(['\"]?)([A-Za-z_][\w.-]*)\2")
-_REDIRECT = late_pattern(r"&>>?|<<<|>>|>\||[<>]&|<>|[<>]")
-_PLAIN = late_pattern(r"[A-Za-z0-9_./:=,+@%~^-]+")
-"""What stands for itself wherever it stands."""
-_ENDS = late_pattern(r"&&|\|\||\|&|;;|[;&|()\n]")
-# Words that only build a larger command: the rest of the line is what is done.
-_OPENS = {"if", "elif", "then", "else", "do", "while", "until", "!", "{", "time"}
-_NO_COMMAND = {"for", "select", "case", "function", "done", "fi", "esac", "}", "[[", "in"}
-
-
-class SimpleCommand(msgspec.Struct, frozen=True):
-    """One command of a line: its words, and what joins it to the next (`&&`, `|`, `;`, …)."""
-
-    words: tuple[str, ...]
-    joined: str = ""
-
-
-def joined_commands(text: str) -> list[SimpleCommand]:
-    """The commands in `text`, in order."""
-    return list(_joined_commands(text))
-
-
-@lru_cache(maxsize=256)
-def _joined_commands(text: str) -> tuple[SimpleCommand, ...]:
-    """The same; what is asked about one call is asked in a row."""
-    reader = _Reader(text[:_MOST].replace("\\\n", " "))
-    reader.read()
-    found: list[SimpleCommand] = []
-    for command, end in zip(reader.commands, [*reader.ends, ""], strict=True):
-        if words := _meant(command):
-            found.append(SimpleCommand(tuple(words), end))
-        elif found and not found[-1].joined.strip("()"):  # `(a) && b`
-            found[-1] = SimpleCommand(found[-1].words, end)
-    return tuple(found)
-
-
-def simple_commands(text: str) -> list[list[str]]:
-    """The commands in `text`, each as its words, in order."""
-    return [list(command.words) for command in joined_commands(text)]
-
-
-def _meant(words: list[str]) -> list[str]:
-    while words and words[0] in _OPENS:
-        words = words[1:]
-    return [] if words and words[0] in _NO_COMMAND else words
-
-
-class _Reader:
-    """One pass over the text."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.commands: list[list[str]] = [[]]
-        self.ends: list[str] = []
-        self.word: list[str] | None = None
-        self.skip = False
-        """The next word is where a redirection leads."""
-        self.here: list[str] = []
-        """Here-documents that begin after this line."""
-
-    def read(self) -> None:
-        while self.at < len(self.text):
-            self._step()
-        self._end_word()
-
-    def _step(self) -> None:
-        if plain := _PLAIN.match(self.text, self.at):
-            self._add(plain[0])
-            self.at = plain.end()
-            return
-        c = self.text[self.at]
-        if c in " \t\r":
-            self._end_word()
-            self.at += 1
-        elif c == "\\":
-            self._add(self.text[self.at + 1 : self.at + 2])
-            self.at += 2
-        elif c in "'\"`" or self.text.startswith(("$(", "${"), self.at):
-            self._quoted(c)
-        elif c == "#" and self.word is None:
-            end = self.text.find("\n", self.at)
-            self.at = len(self.text) if end < 0 else end
-        elif self.text.startswith(("<(", ">("), self.at):
-            self._add("<>")
-            self.at = self._close(self.at + 1)
-        elif not self._redirection() and not self._end():
-            self._add(c)
-            self.at += 1
-
-    def _add(self, text: str) -> None:
-        self.word = self.word or []
-        self.word.append(text)
-
-    def _end_word(self) -> None:
-        if self.word is not None and not self.skip:
-            self.commands[-1].append("".join(self.word))
-        self.skip = self.skip and self.word is None
-        self.word = None
-
-    def _quoted(self, c: str) -> None:
-        if c == "$":
-            end = self._close(self.at + 1)
-            self._add(self.text[self.at : end])
-        else:
-            end = self._string(self.at)
-            inside = self.text[self.at + 1 : end - 1]
-            if c == '"':
-                inside = re.sub(r'\\(["\\$`])', r"\1", inside)
-            self._add(f"`{inside}`" if c == "`" else inside)
-        self.at = end
-
-    def _string(self, at: int) -> int:
-        """Where the string that begins at `at` is over."""
-        quote = self.text[at]
-        at += 1
-        while at < len(self.text):
-            if self.text[at] == "\\" and quote != "'":
-                at += 1
-            elif self.text[at] == quote:
-                return at + 1
-            at += 1
-        return at
-
-    def _close(self, at: int) -> int:
-        """Behind the bracket that closes the one at `at`."""
-        opening, closing = self.text[at], ")" if self.text[at] == "(" else "}"
-        depth = 0
-        while at < len(self.text):
-            c = self.text[at]
-            if c in "'\"":
-                at = self._string(at)
-                continue
-            depth += (c == opening) - (c == closing)
-            at += 1
-            if depth == 0:
-                return at
-        return at
-
-    def _redirection(self) -> bool:
-        if here := _HERE.match(self.text, self.at):
-            self.here.append(here[3])
-            self.at = here.end()
-            return True
-        found = _REDIRECT.match(self.text, self.at)
-        if found is None:
-            return False
-        if self.word is not None and "".join(self.word).isdigit():
-            self.word = None  # 2>
-        self._end_word()
-        self.skip = True
-        self.at = found.end()
-        return True
-
-    def _end(self) -> bool:
-        found = _ENDS.match(self.text, self.at)
-        if found is None:
-            return False
-        self._end_word()
-        self.skip = False
-        self.commands.append([])
-        self.ends.append(found[0])
-        self.at = found.end()
-        if found[0] == "\n":
-            for name in self.here:
-                self._past(name)
-            self.here = []
-        return True
-
-    def _past(self, name: str) -> None:
-        """Behind the here-document that ends with the line `name`."""
-        while self.at < len(self.text):
-            line, newline, _ = self.text[self.at :].partition("\n")
-            self.at += len(line) + len(newline)
-            if line.strip() == name:
-                return
-
+from tacit.traces.command_line import SimpleCommand, simple_commands
 
 # Parts of a command line that only prepare the ground for the rest.
 _PREPARES = {
@@ -260,7 +78,7 @@ _WITH_SUBCOMMANDS = {
     "gh": {"-R", "--repo"}, "aws": {"--profile", "--region"}, "gcloud": {"--project"}, "az": set(),
     "mise": {"-C", "--cd"}, "mvn": {"-f", "-pl"}, "mvnw": {"-f", "-pl"}, "gradle": {"-p"},
     "gradlew": {"-p"},
-    "dotnet": set(), "manage.py": set(), "systemctl": set(), "apt-get": set(),
+    "dotnet": set(), "manage.py": set(), "artisan": set(), "systemctl": set(), "apt-get": set(),
 }  # fmt: skip
 _SAME = {"pip3": "pip", "docker-compose": "docker compose", "apt": "apt-get"}
 _TWO = {"run", "exec", "compose", "pr", "issue", "release", "workflow", "repo"}
@@ -296,10 +114,15 @@ _CLASS_WORDS: dict[WorkClass, tuple[str, ...]] = {
         "bats", "gotestsum",
     ),
     "build": (
-        "build", "compile", "bundle", "webpack", "make", "vite", "assemble", "cmake", "ninja",
+        "build", "(?<!py_)compile", "bundle", "webpack", "make", "vite", "assemble", "cmake",
+        "ninja",
     ),
-    "check": ("checks?", "verify", "validate", r"(?<!npm )ci", r"pre-commit(?! (?:un)?install)"),
+    "check": (
+        "checks?", "verify", "validate", r"(?:ba|z|da|k)?sh -n", "php -l", "(?:ruby|perl) -c",
+        "py_compile", "compileall", r"(?<!npm )ci", r"pre-commit(?! (?:un)?install)",
+    ),
 }  # fmt: skip
+_SYNTAX = late_pattern(r"sh -n$|^(?:node --check|php -l|ruby -c|perl -c|py_compile|compileall)$")
 _CLASSES = {
     name: late_pattern(rf"(?:^|[\s/:_.-])(?:{'|'.join(words)})(?:$|[\s/:_.-])", re.IGNORECASE)
     for name, words in _CLASS_WORDS.items()
@@ -315,6 +138,11 @@ def work_class(name: str) -> WorkClass | None:
     own = name.rpartition("__")[2] if name.startswith("mcp__") else name
     own = re.sub(r" --filter \S+", "", own)  # nor does what a package is called
     return next((found for found, words in _CLASSES.items() if words.search(own)), None)
+
+
+def is_syntax_check(name: str) -> bool:
+    """Whether the purpose `name` is only to see whether scripts could run."""
+    return bool(_SYNTAX.search(name))
 
 
 def purpose(command: str, depth: int = 0) -> str:
@@ -430,6 +258,8 @@ def _name(words: list[str], depth: int) -> str:
     if not _PROGRAM.fullmatch(program) or _CMDLET.fullmatch(program):
         return ""
     name = _SAME.get(program, program)
+    if depth < _DEPTH and (handed := _handed_on(name, rest, depth)):
+        return handed
     if name not in _WITH_SUBCOMMANDS and rest and rest[0] in _WITH_SUBCOMMANDS and depth < _DEPTH:
         # A program that runs another: `rtk bun run test`.
         return " ".join(filter(None, (name, _name(rest, depth + 1) or rest[0])))
@@ -439,20 +269,66 @@ def _name(words: list[str], depth: int) -> str:
         return _name(rest, depth + 1)
     if name == "bun" and rest and _SCRIPT.fullmatch(rest[0]):
         return _interpreted(name, rest, depth)
+    return _told(name, rest)
+
+
+def _told(name: str, rest: list[str]) -> str:
+    """A program with what it is told to do; empty where it only looks around."""
     subcommands = _subcommands(name, rest)
     if name == "pnpm" and work_class(subcommands[0] if subcommands else "") in _ALSO_RUN:
         subcommands = ["run", subcommands[0]]  # `pnpm lint` is short for it
     if name in _PACKAGES and subcommands and (package := _package(rest)):
         subcommands = ["--filter", package, *subcommands]
-    if (
-        subcommands == ["api"]
-        and "graphql" in rest
-        and (changes := _MUTATION.search(" ".join(rest)))
-    ):
+    asks = subcommands == ["api"] and "graphql" in rest
+    if asks and (changes := _MUTATION.search(" ".join(rest))):
         return f"{name} api {changes[1]}"
     if subcommands and subcommands[0] in _ONLY_LOOK.get(name, ()):
         return ""
     return " ".join([name, *subcommands])
+
+
+_WINDOWS_SHELLS = {"pwsh", "powershell", "cmd"}
+_GIVEN = late_pattern(r"-c(?:ommand)?|/c", re.IGNORECASE)
+_CONTAINER_VALUES = {
+    "-e", "--env", "--env-file", "-u", "--user", "-w", "--workdir", "-v", "--volume", "--name",
+    "-p", "--publish", "--network", "--entrypoint", "--mount", "--platform",
+}  # fmt: skip
+_HAND_ON = {
+    "ssh": {"-p", "-i", "-o", "-l", "-F", "-J"}, "wsl": {"-d", "-u", "--cd"},
+    "nix": {"-c", "--command"}, "nix-shell": {"--run"}, "devbox": {"--"}, "vagrant": {"-c"},
+    "kubectl": {"--"}, "oc": {"--"},
+}  # fmt: skip
+
+
+def _handed_on(name: str, rest: list[str], depth: int) -> str:
+    """The purpose of a command that another shell is given, or, where it checks something, another
+    place."""
+    if name.casefold() in _WINDOWS_SHELLS:
+        given = next((at for at, word in enumerate(rest) if _GIVEN.fullmatch(word)), len(rest))
+        return purpose(" ".join(rest[given + 1 :]), depth + 1)
+    carried = _carried([*name.split(), *rest])
+    text = len(carried) == 1
+    inside = purpose(carried[0], depth + 1) if text else purpose_of(carried, depth + 1)
+    return " ".join([name, *_subcommands(name, rest), inside]) if work_class(inside) else ""
+
+
+def _carried(words: list[str]) -> list[str]:
+    """The command that is handed on to another place: a container, a machine, an environment."""
+    program, rest = words[0], words[1:]
+    if program in ("docker", "podman"):
+        rest = _options(rest, _WITH_SUBCOMMANDS["docker"])
+        rest = _options(rest[1:], _WITH_SUBCOMMANDS["docker"]) if rest[:1] == ["compose"] else rest
+        runs = rest[:1] in (["exec"], ["run"])
+        return _options(rest[1:], _CONTAINER_VALUES)[1:] if runs else []
+    if program not in _HAND_ON:
+        return []
+    if program in ("ssh", "wsl"):
+        return _options(rest, _HAND_ON[program])[program == "ssh" :]
+    return rest[at + 1 :] if (at := _first(rest, _HAND_ON[program])) is not None else []
+
+
+def _first(words: list[str], wanted: set[str]) -> int | None:
+    return next((at for at, word in enumerate(words) if word in wanted), None)
 
 
 _MUTATION = late_pattern(r"\bmutation\b[^{]{0,400}\{\s*(?:\w+\s*:\s*)?([a-z]+[A-Z]\w{2,50})\s*\(")
@@ -471,12 +347,18 @@ def _package(rest: list[str]) -> str:
     return found[1] if found else ""
 
 
+_READS_ONLY = {"node": ("--check",), "php": ("-l",), "ruby": ("-c",), "perl": ("-c",)}
+"""Options by which an interpreter only looks whether it could run a script."""
+
+
 def _interpreted(program: str, rest: list[str], depth: int) -> str:
     """The script or the module that an interpreter runs; a shell's text is read in its turn."""
     while rest and rest[0].startswith("-"):
         flag = rest[0]
         if program in _SHELLS and re.fullmatch(r"-[a-z]*c", flag):
             return purpose(rest[1], depth + 1) if len(rest) > 1 and depth < _DEPTH else ""
+        if flag in _READS_ONLY.get(program, ()) or (program in _SHELLS and flag == "-n"):
+            return f"{program} {flag}"
         if flag in ("-c", "-e", "-p", "-"):
             return ""
         if flag == "--run" and program == "node":

@@ -19,16 +19,10 @@ from typing import Literal
 
 import msgspec
 
-from tacit.base.patterns import late_pattern
+from tacit.base.patterns import Alternatives, late_pattern
 from tacit.traces import values
-from tacit.traces.command_purposes import (
-    SimpleCommand,
-    joined_commands,
-    program_of,
-    purpose_of,
-    purposes,
-    work_class,
-)
+from tacit.traces.command_line import SimpleCommand, joined_commands
+from tacit.traces.command_purposes import program_of, purpose_of, purposes, work_class
 from tacit.traces.outcomes import call_outcome
 from tacit.traces.tool_calls import command_of, our_tool
 from tacit.traces.trace import REFUSED, ToolCall, Trace, Turn
@@ -147,7 +141,7 @@ def is_correction(prompt: str) -> bool:
 
 
 # What goes away by itself, and what only gets around a failure.
-_TRANSIENT = late_pattern(
+_TRANSIENT = Alternatives(
     r"timed? ?out|timeout|econnreset|connection (?:reset|refused|closed)|network is|\b(?:429|502"
     r"|503|504)\b"
     r"|rate limit|index\.lock|temporarily|try again later|ENOTFOUND|EAI_AGAIN|deadline exceeded",
@@ -169,7 +163,7 @@ _GETS_AROUND = late_pattern(
     r"|2>\s*/dev/null|--quiet|--exclude\b|-DskipTests|--deselect",
     re.IGNORECASE,
 )
-_IS_UNSAFE = late_pattern(_UNSAFE, re.IGNORECASE)
+_IS_UNSAFE = Alternatives(_UNSAFE, re.IGNORECASE)
 
 
 def is_unsafe(command: str) -> bool:

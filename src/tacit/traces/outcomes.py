@@ -13,15 +13,10 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacit.base.display import one_line, shorten
-from tacit.base.patterns import late_pattern
+from tacit.base.patterns import Alternatives, late_pattern
 from tacit.traces import values
-from tacit.traces.command_purposes import (
-    WorkClass,
-    joined_commands,
-    program_of,
-    purpose_of,
-    work_class,
-)
+from tacit.traces.command_line import joined_commands
+from tacit.traces.command_purposes import WorkClass, program_of, purpose_of, work_class
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import REFUSED, ToolCall
 
@@ -73,6 +68,12 @@ SIGNS: tuple[Sign, ...] = (
          _TAG + r"(?:ok[ \t]+\S+[ \t]+(?:\(cached\)|[\d.]+s)(?!.*\[no test)|--- PASS: "
          r"|PASS$(?!\nok.*\[no test))|^test result: ok(?!\. 0 passed)"
          r"|\d examples?, 0 failures|^OK \(\d+ tests?|^100% tests passed"),
+    # dotnet, xcodebuild, swift, mix, flutter, deno
+    Sign("test", r"^Failed! +- Failed:|^\*\* TEST FAILED \*\*|Executed \d+ tests?, with [1-9]"
+         r"|^\d+ (?:\w+, \d+ )?tests?, [1-9]\d* failures?|^Some tests failed"
+         r"|^FAILED \| \d+ passed",
+         r"^Passed! +- Failed: +0|^\*\* TEST SUCCEEDED \*\*|Executed \d+ tests?, with 0 failures"
+         r"|^[1-9]\d* (?:\w+, \d+ )?tests?, 0 failures|All tests passed!|^ok \| [1-9]\d* passed"),
     # golangci-lint, eslint, ruff, biome, flake8, shellcheck, prettier, black, tasks of a linter
     Sign("lint", _TAG + r"[1-9]\d* issues?:|^✖ [1-9]\d* problems? \([1-9]"
          r"|^Found [1-9]\d* (?:errors?|diagnostics?)"
@@ -97,6 +98,12 @@ SIGNS: tuple[Sign, ...] = (
          r"^\s*Finished `?(?:dev|release|test)|BUILD SUCCESS|^✓ built in|Successfully (?:built"
          r"|tagged)"
          r"|Compiled successfully|^webpack \S+ compiled successfully"),
+    Sign("build", r"^Build FAILED\.|^\*\* BUILD FAILED \*\*|: error CS\d{4}:|^\* What went wrong:"
+         r"|^== Compilation error",
+         r"^Build succeeded\.|^\*\* BUILD SUCCEEDED \*\*|^Build complete!"),
+    # terraform, kubectl, helm
+    Sign(None, r"^[│╷ ]*Error: |^Error from server|^The connection to the server",
+         r"^Apply complete!|^Success! The configuration is valid"),
     # package managers and task runners
     Sign(None, r"^npm (?:ERR!|error)|ERR_PNPM|ELIFECYCLE|^error Command failed"
          r"|^ERROR: (?:Could not|No matching)"
@@ -121,23 +128,23 @@ SIGNS: tuple[Sign, ...] = (
          r"|command not found|^(?:\S*/)?(?:ba|z|da)?sh: .*(?:not found|No such file"
          r"|Permission denied)|^Segmentation fault"),
 )  # fmt: skip
-_FAILED = [(s.work, late_pattern(s.failed, re.MULTILINE)) for s in SIGNS]
-_WORKED = [(s.work, late_pattern(s.worked, re.MULTILINE)) for s in SIGNS if s.worked]
-_SIGNS: tuple[tuple[State, list[tuple[WorkClass | None, re.Pattern[str]]]], ...] = (
+_FAILED = [(s.work, Alternatives(s.failed, re.MULTILINE)) for s in SIGNS]
+_WORKED = [(s.work, Alternatives(s.worked, re.MULTILINE)) for s in SIGNS if s.worked]
+_SIGNS: tuple[tuple[State, list[tuple[WorkClass | None, Alternatives]]], ...] = (
     ("failed", _FAILED), ("worked", _WORKED),
 )  # fmt: skip
 
-_TIMED_OUT = late_pattern(
+_TIMED_OUT = Alternatives(
     r"^.{0,80}\b(?:timed out|timeout) after\b|\bcommand timed out\b", re.I | re.M
 )
-_SIBLING = late_pattern(
+_SIBLING = Alternatives(
     r"sibling tool call|parallel tool call|^<tool_use_error>Cancelled", re.I | re.M
 )
-_STOPPED = late_pattern(r"\[Request interrupted by user|^(?:Operation )?(?:cancelled"
+_STOPPED = Alternatives(r"\[Request interrupted by user|^(?:Operation )?(?:cancelled"
      r"|aborted) by (?:the )?user", re.I | re.M)  # fmt: skip
 _TOOL_ERROR = late_pattern(r'^\s*(?:<tool_use_error>|Error\b[:.]?|\{"error":|\[?Error(?:Code)?\])')
 _OWN_EXIT = late_pattern(r"\b(?:exit|rc|status|ret|code)\w*\s*[:=]?\s*(\d{1,3})\s*$", re.I | re.M)
-_STARTED = late_pattern(
+_STARTED = Alternatives(
     r"running in (?:the )?background|^Command running in|^(?:Process|Script) running with ", re.I
 )
 _CODE_UNSEEN = "Script completed\n"
@@ -150,8 +157,8 @@ _NO_OUTPUT = late_pattern(
     re.M,
 )
 """What a host, or a runner that repeats its command, prints for nothing."""
-_FOR_FAILURES = late_pattern(r"fail|error|panic|✗|✖|not ok|warn", re.IGNORECASE)
-_ERROR_LINE = late_pattern(
+_FOR_FAILURES = Alternatives(r"fail|error|panic|✗|✖|not ok|warn", re.IGNORECASE)
+_ERROR_LINE = Alternatives(
     r"^\W*(?:error|fatal|failed|failure|cannot|unable|usage|unknown)\b", re.I | re.M
 )
 # They say nothing when all is well.
@@ -186,7 +193,7 @@ def purpose_outcomes(call: ToolCall) -> list[tuple[str, Outcome]]:
     return [(name, stopped or outcome) for name, outcome in each]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _shell_outcomes(
     command: str, result: str, failed: bool, error: str
 ) -> tuple[Outcome, tuple[tuple[str, Outcome], ...]]:
@@ -212,15 +219,19 @@ def says_well(work: WorkClass | None, line: str) -> bool:
     return any(work == own and sign.search(line) for own, sign in _WORKED)
 
 
-_ABSENT = late_pattern(
-    r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)", re.I | re.M
+_ABSENT = Alternatives(
+    r"command not found: ([\w.+-]+)|([\w.+-]+): (?:command not found(?!:)|not found$)"
+    r"|(?:the term |^)'([\w.+-]+)' is not recognized as|\(([\w.+-]+):String\) \[\], CommandNotFound"
+    r"|^fish: Unknown command:? ([\w.+-]+)|exec: \"([\w.+-]+)\": executable file not found",
+    re.I | re.M,
 )
+_NOT_FOUND = ("not found", "not recognized", "CommandNotFound", "Unknown command")
 
 
 def absent_program(said: str) -> str:
     """The program that a shell did not find."""
-    found = _ABSENT.search(said)
-    return (found[1] or found[2]) if found else ""
+    found = _ABSENT.search(said) if any(sign in said for sign in _NOT_FOUND) else None
+    return str(found[found.lastindex or 0]) if found else ""
 
 
 def stopped_early(call: ToolCall) -> Outcome | None:
@@ -311,11 +322,9 @@ class _Shell:
     def _of_shell(self, at: int) -> Outcome | None:
         """What it means for a part that the shell did not find the folder or the program of
         another: what stands before that in a chain worked, and the rest did not run."""
-        if "not found" not in self.output and "cd:" not in self.output:
-            return None
         gone = absent_program(self.output)
         firsts = [part.words[0].rpartition("/")[2] for part in self.parts]
-        if not gone and _NO_FOLDER.search(self.output):
+        if not gone and "cd:" in self.output and _NO_FOLDER.search(self.output):
             gone = "cd"
         if gone not in firsts or gone == firsts[at]:
             return None
@@ -423,13 +432,17 @@ class _Shell:
         return Outcome("worked", "output" if hidden else "exit code") if self.parts else Outcome()
 
 
-_NO_FOLDER = late_pattern(r"\bcd: .*(?:no such file|not a directory|too many)", re.IGNORECASE)
+_NO_FOLDER = Alternatives(r"\bcd: .*(?:no such file|not a directory|too many)", re.IGNORECASE)
+_MAY_COMPLAIN = late_pattern(r".*(?:: |command not found|error)", re.IGNORECASE)
 _SHORT_COMPLAINT = 8
 """Lines up to which an output that begins with a complaint is nothing else."""
 
 
 def _complains(lines: list[str], programs: set[str]) -> bool:
     """Whether a program names itself and an error: `cat: x: No such file or directory`."""
+    lines = [line for line in lines if _MAY_COMPLAIN.match(line)]
+    if not lines:
+        return False  # mostly, and soon
     begins = "|".join(re.escape(name) for name in sorted(programs) if name)
     wanted = re.compile(
         rf"^(?:(?:\S*/)?(?:{begins or 'sh'}|(?:ba|z|da)?sh)\S*: .*|fatal: |error: "
@@ -439,7 +452,7 @@ def _complains(lines: list[str], programs: set[str]) -> bool:
     return any(wanted.match(line) for line in lines)
 
 
-_UNSTAGED = late_pattern(
+_UNSTAGED = Alternatives(
     r"^fatal: (?:pathspec|not a git|Unable to create|in unpopulated|'?\S+'? is outside).*"
     r"|^error: (?:open\(|unable to index|insufficient permission|pathspec).*"
     r"|^The following paths are ignored by .*|.*\bcd:.*",

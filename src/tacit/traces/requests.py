@@ -6,14 +6,15 @@ asked for again and again over sessions is the learner's to say.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tacit.base.patterns import late_pattern
-from tacit.traces.standing_orders import QUESTIONS_ABROAD
-from tacit.traces.trace import Trace
-from tacit.traces.typed_words import WIDE, WORDS, sentences, subject_words, telling_words, typed
+from tacit.base.patterns import Alternatives, late_pattern
+from tacit.traces.observations import paths_of
+from tacit.traces.standing_orders import QUESTIONS_ABROAD, asked_tongue
+from tacit.traces.trace import ToolCall, Trace
+from tacit.traces.typed_words import WIDE, WORDS, Typed, subject_words, telling_words, typed
 from tacit.traces.wishes import NOT
 
 
@@ -38,6 +39,8 @@ class Said(msgspec.Struct, frozen=True):
     """Whether it asks for something, rather than for an answer."""
     outside: tuple[str, ...] = ()
     """What it points to: repositories and folders outside of the project, pages to follow."""
+    changed: bool = False
+    """Whether files other than documents were changed in answer."""
 
 
 # What people ask an agent to do again and again, by the verb and its forms of the same thing.
@@ -90,10 +93,10 @@ _ASKED = late_pattern(
     rf"(?:(?:^|[,;:]\s*)(?:{_JOINS}\s+)*|\b(?:{_JOINS}\s+)+)"
     r"(?:can you\s+|could you\s+|let['’]?s\s+|please\s+|go ahead and\s+"
     r"|i\s+want\s+(?:yo)?u\s+to\s+)?"
-    r"([a-z]{3,12})\b(?![./:_=-]\w|\s*=)(?=([^,;!?]*))",
+    r"([a-z]{3,12})\b(?![./:_=-]\w|\s*[=:])(?=([^,;!?]*))",
     re.IGNORECASE,
 )
-_FEWEST_WORDS, _MOST_WORDS = 2, 20
+_FEWEST_WORDS, _MOST_WORDS, _MOST_PAIRS = 2, 20, 48
 _NEAR = 6
 """Words after a verb among which its object is looked for."""
 
@@ -132,34 +135,45 @@ _TALKS = late_pattern(
 
 
 # What asks though it ends in a question mark: politely, or in reproach.
-_ASKS_SO = late_pattern(
+_ASKS_SO = Alternatives(
     r"\b(?:can|could|would|will)\s+(?:you|we)\b|\b(?:are|ca|could|did|do|have|is|should|was|would)"
     r"n['’]?t\b|\bwhy\s+(?:are|is)\s+\w+\s+still\b|\bdid\s+you\b|ないの|ませんか|没有?.{0,6}[吗嗎]",
     re.IGNORECASE,
 )
 _ADDRESS = late_pattern(r"\[[^\]]*\]\((?:https?:)[^)]*\)|https?://\S+")
-_CODE = late_pattern(r"\w\s=\s\S|[{;]$|[A-Z_]{4,}=|\b[\w+-]{40,}", re.ASCII)
+_CODE = late_pattern(r"\*\*|\w\s=\s\S|[{;]$|[A-Z_]{4,}=|\b[\w+-]{40,}", re.ASCII)
 _SPELT = late_pattern(r"[/.\\_=<>{}()\d]")
 
 
-def said(trace: Trace) -> Iterator[Said]:
-    """The sentences that the user typed, but for commands of the host and for long ones."""
+def said(trace: Trace, words: Sequence[Typed] | None = None) -> Iterator[Said]:
+    """The sentences that the user typed, but for commands of the host and for long ones; `words`
+    as for `wishes`."""
     first = next((turn.number for turn in trace.turns if turn.prompt), 0)
-    for one in typed(trace):
-        for sentence in sentences(one.text):
+    changed = {turn.number for turn in trace.turns if any(map(_changes_code, turn.calls))}
+    for one in typed(trace) if words is None else words:
+        for sentence in one.sentences:
             plain = _ADDRESS.sub(" ", sentence)
-            words = [w for w in subject_words(plain.replace("-", " ")) if not _SPELT.search(w)]
-            if (sentence.startswith("/") and len(words) <= _FEWEST_WORDS) or _CODE.search(plain):
+            about = [w for w in subject_words(plain.replace("-", " ")) if not _SPELT.search(w)]
+            if (sentence.startswith("/") and len(about) <= _FEWEST_WORDS) or _CODE.search(plain):
                 continue  # a command of the host, a line of a file
-            telling = {word for word in words if not _APPROVAL.match(word)}
-            outside = tuple(_outside(sentence))
-            if len(telling) > _MOST_WORDS or (len(telling) < _FEWEST_WORDS and not outside):
+            telling = {word for word in about if not _APPROVAL.match(word)}
+            outside = (*_outside(sentence), *_places(sentence, trace.project))
+            most = _MOST_PAIRS if WIDE.search(sentence) else _MOST_WORDS
+            if len(telling) > most or (len(telling) < _FEWEST_WORDS and not outside):
                 continue
             talks = sentence.endswith(("?", "？")) or _TALKS.match(sentence)
             talks = talks or (WIDE.search(sentence) and QUESTIONS_ABROAD.search(sentence))
             asks = not talks or bool(_ASKS_SO.search(sentence))
             at = 0 if one.turn == first else one.turn
-            yield Said(at, sentence, tuple(words), asks, outside)
+            yield Said(at, sentence, tuple(about), asks, outside, one.turn in changed)
+
+
+def _changes_code(call: ToolCall) -> bool:
+    documents = (path.casefold().endswith(_WRITTEN) for path in paths_of(call))
+    return call.kind in ("write", "edit") and not call.failed and not all(documents)
+
+
+_WRITTEN = (".md", ".mdx", ".rst", ".txt", ".adoc")
 
 
 _OUTSIDE = late_pattern(
@@ -171,6 +185,7 @@ _OUTSIDE = late_pattern(
 
 
 _PAGE = r"@?((?!\S*(?:plan|task|todo))(?:[\w.-]+/[\w./-]*|[\w-]+\.(?:mdx?|rst|txt)))"
+_NAMES_PAGE = late_pattern(r"/|\.(?:md|rst|txt)", re.ASCII | re.IGNORECASE)
 # A page or folder of the project that work is to follow.
 _GUIDES = late_pattern(
     r"\b(?:follow(?:ing)?|according\s+to|based\s+on|as\s+(?:defined|described)\s+in|gemäß|selon|según"
@@ -181,12 +196,39 @@ _GUIDES = late_pattern(
 )
 
 
+_PLACE = late_pattern(
+    r"(?<![\w.~/-])(?:[A-Za-z]:[\\/]|/(?:Users|home|opt|srv|mnt|data|workspaces?)/|~/)[^\s,，。;；:：'\"`()<>?*|]+"
+)
+_PASSING = late_pattern(
+    r"(?i:/(?:Downloads|Desktop|Pictures|Bilder|Temp|tmp|Screenshots?|node_modules|\.cache|\.claude|\.codex)(?:/|$))"
+)
+
+
+def _places(sentence: str, project: str) -> Iterator[str]:
+    """The folders outside of `project` that a sentence names by their whole paths, each with those
+    that it lies in, up to the second below a home."""
+    own = project.replace("\\", "/").rstrip("/").casefold() + "/"
+    for named in _PLACE.findall(sentence):
+        path = named.replace("\\", "/").rstrip("/.")
+        if _PASSING.search(path):
+            continue
+        parts = path.split("/")
+        if "." in parts[-1].lstrip("."):
+            parts.pop()
+        for end in range(len(parts), 2 if parts[0] else 4, -1):
+            folder = "/".join(parts[:end])
+            if not f"{folder.casefold()}/".startswith(own) and not own.startswith(
+                f"{folder.casefold()}/"
+            ):
+                yield folder + "/"
+
+
 def _outside(sentence: str) -> Iterator[str]:
     """The repositories and folders beside the project that a sentence names, and what of the
     project it says is to be followed: the folder, where it lies in one."""
-    for named in _OUTSIDE.findall(sentence):
+    for named in _OUTSIDE.findall(sentence) if "/" in sentence else ():
         yield next(filter(None, named)).removesuffix(".git")
-    for named in _GUIDES.findall(sentence):
+    for named in _GUIDES.findall(sentence) if _NAMES_PAGE.search(sentence) else ():
         path = next(filter(None, named))
         yield path.partition("/")[0] + "/" if "/" in path else path
 
@@ -212,12 +254,12 @@ def _let_go(trace: Trace) -> Iterator[Request]:
         planned = bool(turn.steps) and not changed
 
 
-_IN_A_PR = late_pattern(
+_IN_A_PR = Alternatives(
     r"\bin\s+(?:an?|another|its\s+own)\s+(?:new\s+|separate\s+)?(?:branch\s?/\s?)?(?:pr|pull\s+request)\b",
     re.IGNORECASE,
 )
 # That a change belongs to a commit that is there already.
-_FOLDS = late_pattern(
+_FOLDS = Alternatives(
     r"\b(?:fix-?up|fold(?:ed)?|squash|amm?end|add(?:ed)?|put)\b[^.?!]*\b(?:in)?to\s+(?:the|an?|its)\s+"
     r"(?:right|current|existing|last|previous|same|original|first)\s+commits?\b"
     r"|\bfix-?up\s+(?:in|commits?\b)|\bfold(?:ed)?\s+(?:in\b|into\b)[^.?!]*\bcommits?\b"
@@ -227,7 +269,7 @@ _FOLDS = late_pattern(
 _LINK = late_pattern(r"https?://[^\s)\]]+?/([a-z]+)/[\w.-]*\d[^\s)\]]*", re.IGNORECASE)
 _LINKED = {"discussions": "discussion", "issues": "issue", "pull": "PR", "runs": "CI"}
 # That nothing is to be changed before the user has seen what is meant to be.
-_WAITS = late_pattern(
+_WAITS = Alternatives(
     r"\b(?:do\s+not|don['’]?t)\s+(?:change|touch|edit|write|modify|implement)\b[^.?!]*"
     r"(?:\bcode\b|\banything\b|\bfiles?\b)[^.?!]*\byet\b|\bno\s+(?:code\s+)?changes\s+ye[ts]\b"
     r"|\b(?:analysis|plan|proposal|design)\s+first\b|\bfirst\s+(?:give|show|send|write)\s+me\b"
@@ -246,19 +288,41 @@ _WAITS = late_pattern(
     re.IGNORECASE,
 )
 # That an act was left out, which the user had thought of as done.
-_FORGOTTEN = late_pattern(
-    r"\b(?:did(?:n['’]?t)?\s+you|haven['’]?t\s+you|have\s+you|you\s+(?:didn['’]?t|did\s+not"
+_FORGOTTEN = Alternatives(
+    r"\b(?:d[di]{1,3}d?(?:n['’]?t)?\s+(?:you|yo|u)|haven['’]?t\s+you|have\s+you|you\s+(?:didn['’]?t|did\s+not"
     r"|haven['’]?t|forgot\s+to)|why\s+(?:didn['’]?t|haven['’]?t)\s+you)\s+(?:not\s+|already\s+)?"
-    r"(?:\w+\s+and\s+)?(?P<act>push|commit)(?:t?ed)?\b(?![^?]*\bdid\s+you\b)"
+    r"(?:\w+\s+and\s+)?(?P<act>push|comm?it)(?:t?ed)?\b(?![^?]*\bdid\s+you\b)"
     r"|\b(?:you|it|all|this|that)\s+(?:is\s+|all\s+)*(?:\w+\s+and\s+)?(?P<done>push|commit)t?ed\b"
     r"[^?.]*\?|\bwhy\s+(?P<left>un(?:push|commit)t?ed|unstaged)\b"
     r"|(?P<ja>プッシュ|コミット|push|commit)(?:し|され)て(?:い)?ない|(?:没有?|沒有?)(?P<zh>提交|推送)",
     re.IGNORECASE,
 )
+# That the agent is to do itself what it told the user to do.
+_YOURSELF = late_pattern(
+    r"\b(?:do|run|execute|start|check|test|fix|install|try|verify|perform)\s+(?:(?:it|that|this|those|these|them|all|everything"
+    r"|the)\b[^.?!,]{0,40}\s)?(?:(?:by\s+)?yourself|on\s+your\s+own|for\s+me)\b"
+    r"|\bable\s+to\s+\w+\s+(?:\w+\s+)?by\s+yourself\b|\byou\s+can\s+do\s+(?:that|it|this|those|them)(?:\s+(?:too|yourself|for\s+me))\b"
+    r"|\bmach(?:e|st)?\s+(?:du\s+)?(?:das|es)\s+(?:bitte\s+)?(?:selbst|selber)\b|\bfais-le\s+toi-même\b"
+    r"|\btu\s+peux\s+(?:le|la|les)\s+faire\s+toi-même\b|\bhazlo\s+tú\b|\bpuedes\s+hacerlo\s+tú\b|\bfaça\s+você\s+mesmo\b"
+    r"|\bvocê\s+mesmo\s+(?:pode|faz|execut)|\bfallo\s+tu\b|\bpuoi\s+farlo\s+tu\b|\bты\s+(?:и\s+)?сам\s+можешь\b|\bdoe\s+het\s+zelf\b"
+    r"|\b(?:сделай|запусти|проверь|выполни|исправь)(?:\s+\w+){0,2}\s+сам\b|\bkendin\s+(?:yap|çalıştır)|\bzrób\s+to\s+sam\b"
+    r"|你(?:自己|直接)(?:来|去|來)?(?:做|执行|執行|运行|運行|操作|改|测试|測試|跑|完成|处理|處理|修)"
+    r"|(?:あなた|自分|そちら)(?:自身)?で(?:やって|実行し|実施し|確認し|対応し|修正し|試し|テストし)"
+    r"|(?:직접|네가|스스로)\s*(?:해\s*(?:줘|봐)|실행|확인|테스트|수정)",
+    re.IGNORECASE,
+)
 _ACTS_LEFT = {
     "コミット": "commit", "提交": "commit", "プッシュ": "push", "推送": "push", "unpushed": "push",
-    "uncommitted": "commit", "unstaged": "commit",
+    "uncommitted": "commit", "unstaged": "commit", "comit": "commit",
 }  # fmt: skip
+
+
+_SPARED = late_pattern(
+    rf"\b{NOT}\b|\bi(?:['’]ll|\s+will|\s+can)\b|不要|别|別|ないで|\bне\b", re.IGNORECASE
+)
+_WONDERS = late_pattern(
+    r"\W*(?:why|how|what|where|is|are|was|do|does|did|has|have)\b", re.IGNORECASE
+)
 
 
 def _besides(at: int, sentence: str, first: bool) -> Iterator[Request]:
@@ -273,43 +337,48 @@ def _besides(at: int, sentence: str, first: bool) -> Iterator[Request]:
         yield Request(at, sentence, "fold", "commits")
     if _WAITS.search(sentence):
         yield Request(at, sentence, "plan", "")
+    if _YOURSELF.search(sentence) and not _SPARED.search(sentence):
+        yield Request(at, sentence, "do", "yourself")
+    if (tongue := asked_tongue(sentence)) and not _WONDERS.match(sentence):
+        yield Request(at, sentence, "language", tongue)
     if found := _FORGOTTEN.search(sentence):
         act = next(word.casefold() for word in found.groupdict().values() if word)
         yield Request(at, sentence, "forgotten", _ACTS_LEFT.get(act, act))
 
 
-def requests(trace: Trace) -> list[Request]:
-    """What the user asked for in a few words, in order."""
+def requests(trace: Trace, words: Sequence[Typed] | None = None) -> list[Request]:
+    """What the user asked for in a few words, in order; `words` as for `wishes`."""
     found = list(_let_go(trace))
     start = next((turn.number for turn in trace.turns if turn.prompt), 0)
-    for one in typed(trace):
+    for one in typed(trace) if words is None else words:
         before: list[str] = []
-        for sentence in sentences(one.text):
+        for sentence in one.sentences:
             found += _besides(one.turn, sentence, one.turn == start)
-            for asks in _ASKED.finditer(sentence[:200]):
+            heading = sentence.endswith((":", "："))
+            for asks in _ASKED.finditer("" if heading else sentence[:200]):
                 known = _VERBS.get(asks[1].casefold())
                 if known is None or _UNASKED.search(sentence[: asks.start(1)]):
                     continue
-                words = WORDS.findall(asks[2])
-                if words[:1] and known in _NOUNS and _NOUNS[known].fullmatch(words[0]):
+                after = WORDS.findall(asks[2])
+                if after[:1] and known in _NOUNS and _NOUNS[known].fullmatch(after[0]):
                     continue  # a thing that is called after it
-                thing = _thing(words[:_NEAR])
-                if not thing and words[:1] and words[0].casefold() in _IT:
+                thing = _thing(after[:_NEAR])
+                if not thing and after[:1] and after[0].casefold() in _IT:
                     thing = _thing(before)
                 if (
                     known == "review"
                     and thing in ("", "issue", "discussion")
-                    and telling_words(" ".join(words[:_NEAR]))
+                    and telling_words(" ".join(after[:_NEAR]))
                 ):
                     continue  # something else than what was done
-                if (known, thing) == ("update", "docs") and not _follows(sentence, words):
+                if (known, thing) == ("update", "docs") and not _follows(sentence, after):
                     continue  # what they are to say, once
-                if known == "merge" and any(_FILES.search(word) for word in words[:3]):
+                if known == "merge" and any(_FILES.search(word) for word in after[:3]):
                     continue  # no branch
                 known = "commit" if thing == "commit" and known in _MAKES else known
                 if (known, thing) == ("create", "PR"):
                     known = "open-pr"
-                found.append(Request(one.turn, sentence, known, _meant_thing(known, thing, words)))
+                found.append(Request(one.turn, sentence, known, _meant_thing(known, thing, after)))
             if _SPLIT.search(sentence):
                 found += [
                     Request(one.turn, sentence, "split", "commits"),
@@ -357,7 +426,7 @@ _NOUNS = {
     )
 }
 """What is called after an act, and is none."""
-_SPLIT = late_pattern(
+_SPLIT = Alternatives(
     r"\b(?:separate|distinct|different|meaningful|logical|atomic|individual|several|\d)\s+commits\b"
     r"|\b(?:divide|split|group)\b[^.?!]*\bcommits?\b|\bcommits?\s+(?:by|per)\s+\w",
     re.IGNORECASE,

@@ -1,12 +1,13 @@
 """Standing orders: what the user says is to be remembered, and how agent and user work together.
 
 Somebody who says "save that in your memory" or "ask me before you edit anything" means all work to
-come, however often they say it, in whatever language. What else is wished for is `wishes.py`'s.
+come, however often they say it, in whatever language; and so does who says what is used for what,
+which language is spoken, where something lies. What else is wished for is `wishes.py`'s.
 """
 
 import re
 
-from tacit.base.patterns import late_pattern
+from tacit.base.patterns import Alternatives, late_pattern
 from tacit.traces.typed_words import WIDE, content_words, subject_words
 
 _MEMORY = r"(?:mem+o?r+o?[yrti]?(?:es|y)?|memory\.md)"
@@ -92,15 +93,15 @@ _ABROAD = (
     r"|\bunutma(?:yın)?(?:\s*[:,]|\W*$)|\b(?:bunu\s+)?(?:hafızana|hafızaya|belleğine)\s+(?:kaydet|ekle|al)\b"
     r"|\bzapamiętaj\b(?:\s*[,:]|\s+że\b)|याद\s+रख(?:ना|ो|ें|िए|िएगा)[,:]?(?:\s*कि)?"
 )
-_REMEMBER = late_pattern(rf"{_ENGLISH}|{_ABROAD}", re.IGNORECASE)
-_HINT = late_pattern(
+_REMEMBER = Alternatives(rf"{_ENGLISH}|{_ABROAD}", re.IGNORECASE)
+_HINT = Alternatives(
     r"mem|note|future|next\s+time|md\b|rules|skill|slash|\bas\s|order|prefer|guide|instruct|conven|merk"
     r"|onthoud|retiens|souviens|rappelle|recuerda|guard|anota|agrega|lembr|salv|ricord|tieni|annota|unutma|grav"
     r"|enregistre|garde|ajoute|speicher|schreib",
     re.IGNORECASE,
 )
 # What sounds like it, and is a question, praise, or about what somebody else remembers.
-_UNSAID = late_pattern(
+_UNSAID = Alternatives(
     r"\b(?:do|did|don['’]?t|didn['’]?t|can['’]?t|if|as|i)\s+(?:you\s+|i\s+|not\s+)?remember\b"
     r"|\bi\s+(?:really\s+)?liked?\s+how\b|不用记|不必记|別に覚え|기억\s*안",
     re.IGNORECASE,
@@ -152,7 +153,7 @@ _TONGUE = (
     r"|portuguese|russian|spanish|turkish|ukrainian|vietnamese)"
 )
 _CONSENT = (
-    r"(?:approval|confirmation|consent|go-?ahead|input|ok(?:ay)?|opinion|permission|say-?so|sign-?off"
+    r"(?:approval|authori[sz]ation|confirmation|consent|go-?ahead|input|ok(?:ay)?|opinion|permission|say-?so|sign-?off"
     r"|word)"
 )
 _ASK_ME = (
@@ -160,13 +161,16 @@ _ASK_ME = (
     rf"|(?:ask\s+for|get|wait\s+for|await|need)\s+my\s+(?:\w+\s+)?{_CONSENT}"
 )
 # How agent and user work together: who is asked when, in which language, in what form.
-_TOGETHER = late_pattern(
+_TOGETHER = Alternatives(
     rf"""\b(?:{_ASK_ME})[^.?!]*\bbefore\s+(?!(?:it|this|that|the)\b)(?:you\s+)?\w+\s*
       (?!(?:\s(?:it|this|that|the)\b))
     | \bbefore\s+(?:you\s+)?(?:any|each|every|\w+ing|commit|push|edit|change
     |delete)\b[^.?!]*\b(?:{_ASK_ME})
     | \bwithout\s+(?:first\s+)?(?:asking|consulting|telling)(?:\s+(?:me|first))+\b
-    | \bwithout\s+my\s+(?:\w+\s+)?{_CONSENT}\b
+    | \bwithout\s+(?:my|(?:any\s+)?(?:clear|direct|explicit|express|prior
+    |the\s+user['’]?s))\s+(?:\w+\s+)?{_CONSENT}\b
+    | \b(?:unless|until)\s+(?:you(?:['’]re|\s+are)\s+)?(?:explicitly|expressly
+    |specifically)\s+(?:asked|told|instructed|requested)\b
     | \b(?:always|never|must|only|every|any)\b[^.?!]*\b(?:after|once|until|unless)\s+i(?:['’]ve
     |\s+have)?\s+
       (?:agree|approve|confirm|ok|say\s+so|sign)
@@ -181,9 +185,14 @@ _TOGETHER = late_pattern(
     | \b(?:answer|reply|respond)\s+(?:\w+\s+)?(?:brief|concise|short)(?:ly)?\b
     | \bkeep\s+(?:your\s+|the\s+|all\s+)?(?:answers|repl(?:y|ies)|responses|explanations
     |summaries)\s+\w+
-    | \b(?:answer|reply|respond|speak|talk|communicate)\b(?:\s+(?:to|with|me|only|always|back
-    |everything))*
-      \s+in\s+{_TONGUE}\b
+    | \b(?:answer|reply|respon[ds]e?|speak|talk|communicate|chat|converse)\b(?:\s+(?:to|with|me
+    |us|only|always
+    |also|back|everything|please))*\s+in\s+{_TONGUE}\b
+    | \bkeep\s+(?:it|this|that|everything|all|(?:our|the|your|all)\s+(?:\w+\s+)?(?:answers|chat
+    |comments
+    |communication|conversation|docs|documentation|messages|replies|text|texts))\s+(?:\w+\s+)?(?:in\s+)?{_TONGUE}\b
+    | ^\W*(?:please\s+)?(?:in\s+|use\s+|speak\s+)?{_TONGUE}(?:\s+(?:please|only
+    |from\s+now\s+on))+\W*$
     | \b(?:all|always|every|only)\b[^.?!]*\b(?:absolute|clickable|full)\s+paths?\b
     | \b(?:absolute|full)\s+paths?\b[^.?!]*\b(?:always|everywhere|so\s+(?:that\s+)?i\s+can|click)
     | \b(?:follow\w*|use|using|with)\s+(?:the\s+)?conventional[-\s]+commits?\b
@@ -193,7 +202,8 @@ _TOGETHER = late_pattern(
     | \b(?:drop|leave\s+out|no|omit|remove|strip|without|never|not|don['’]?t|ohne|sans|sin|senza
     |sem|без)
       \b[^.?!]{{0,30}}co-authored-by
-    | \bohne\s+(?:meine|mein|vorherige|mich\s+zu)\s+(?:\w+\s+)?(?:zustimmung|bestätigung
+    | \bohne\s+(?:meine|mein|vorherige|ausdrückliche|explizite
+    |mich\s+zu)\s+(?:\w+\s+)?(?:zustimmung|bestätigung
     |erlaubnis|freigabe|ok
     |einverständnis|fragen)\b | \bohne\s+(?:\w+\s+)?(?:rückfrage|rücksprache|absprache)\b
     | \bfrag\w*\s+(?:mich|immer)\b[^.?!]*\bbevor\b
@@ -202,15 +212,19 @@ _TOGETHER = late_pattern(
     | \b(?:antworte|sprich|rede|kommuniziere)\b[^.?!]*\bauf\s+(?:deutsch|englisch)\b
     | \bsans\s+(?:mon|ma|me)\s+(?:\w+\s+)?(?:accord|validation|confirmation|permission
     |autorisation|approbation
-    |feu\s+vert|demander|consulter)\b | \bdemande-moi\b[^.?!]*\bavant\b
+    |feu\s+vert|demander|consulter)\b
+    | \bsans\s+(?:accord|autorisation|permission)\s+(?:explicite|préalable)\b
+    | \bdemande-moi\b[^.?!]*\bavant\b
     | \bavant\b[^.?!]*\bdemande-moi\b
     | \b(?:réponds|parle|communique)(?:-moi)?\b[^.?!]*\ben\s+(?:français|anglais)\b
     | \bsin\s+(?:mi\s+(?:aprobación|confirmación|permiso|consentimiento|autorización|visto)
-    |(?:preguntarme|consultarme|pedirme|avisarme))\b
+    |(?:preguntarme|consultarme|pedirme|avisarme)|(?:permiso|autorización|aprobación)\s+(?:explícit|previ)\w+)\b
     | \b(?:pregúntame|consúltame|avísame|pídeme\s+(?:permiso|confirmación))\b[^.?!]*\bantes\s+de\b
     | \bantes\s+de\b[^.?!]*\b(?:pregúntame|consúltame|avísame|pídeme)\b
     | \b(?:responde|contesta|háblame|respóndeme)\b[^.?!]*\ben\s+(?:español|inglés|castellano)\b
-    | \bsem\s+(?:a\s+)?(?:minha\s+(?:aprovação|confirmação|permissão|autorização)
+    | \bsem\s+(?:a\s+)?(?:(?:permissão|autorização|aprovação)\s+(?:explícita|prévia)
+    |minha\s+(?:aprovação
+    |confirmação|permissão|autorização)
     |me\s+(?:perguntar|consultar))\b
     | \b(?:me\s+pergunte|pergunte-me|me\s+consulte|peça\s+(?:minha\s+)?(?:permissão
     |confirmação))\b[^.?!]*\bantes\b
@@ -218,10 +232,12 @@ _TOGETHER = late_pattern(
     |peça\s+(?:minha\s+)?(?:permissão|confirmação))\b
     | \b(?:responda|responde|fale)\b[^.?!]*\bem\s+(?:português|inglês)\b
     | \bsenza\s+(?:la\s+)?mi[ao]\s+(?:conferma|approvazione|permesso|autorizzazione|consenso)\b
+    | \bsenza\s+(?:permesso|autorizzazione|consenso)\s+(?:esplicit|previ)\w+
     | \bsenza\s+(?:chiedermi|consultarmi|avvisarmi)\b
     | \b(?:chiedimi|consultami)\b[^.?!]*\bprima\s+di\b | \bprima\s+di\b[^.?!]*\b(?:chiedimi
     |consultami)\b
     | \brispondi(?:mi)?\b[^.?!]*\bin\s+(?:italiano|inglese)\b
+    | \bбез\s+(?:явного|прямого)\s+(?:разреш|соглас|указан)
     | \bбез\s+мо(?:его|ей)\s+(?:\w+\s+)?(?:подтвержд|разреш|соглас|одобр|ведом|команд)
     | \b(?:прежде\s+чем|перед\s+(?:тем,?\s+как|каждым|любым|каждой|любой))\b[^.?!]*
       (?:спрос|спраш|покаж|показыв|согласу|предупре|уточня|подтвержд)
@@ -232,6 +248,8 @@ _TOGETHER = late_pattern(
     | \b(?:пиши|комментируй)(?:те)?\b[^.?!]*\b(?:только|всегда|все)\b[^.?!]*\b(?:на\s+\w+ском
     |по-\w+ски)\b
     | \bотвеча\w+\s+(?:\w+\s+)?(?:кратко|коротко)\b
+    | \b(?:açık\s+)?(?:izin|onay)\s+almadan\b | \bbez\s+(?:mojej|wyraźnej)\s+zgody\b
+    | \bzonder\s+(?:mijn|expliciete|uitdrukkelijke)\s+(?:toestemming|goedkeuring)\b
     | \b(?:onayım|iznim)\s+olmadan\b | \bbana\s+sormadan\b | \bönce\s+bana\s+sor
     | \btürkçe\s+(?:cevap|yanıt|konuş)
     | (?:अनुमति|पुष्टि|मंज़ूरी)\s+के\s+बिना | पहले\s+मुझसे\s+पूछ | (?:हिंदी|हिन्दी)\s+में\s+(?:जवाब|बात|उत्तर)""",
@@ -242,10 +260,11 @@ _TOGETHER_WIDE = late_pattern(
     # Chinese
     r"(?:时|時|前|任何|所有|每|必[须須]|务必|務必|凡)[^。?？]*先[^。?？]{0,8}"
     r"(?:询问|詢問|[问問]我|[征徵]求|[经經]过?我|[经經]過?我|得到我|告[诉訴]我|跟我确认|[与與]我确认)"
-    r"|(?:未[经經]|[没沒]有|不[经經])(?:过|過)?我的?(?:同意|确认|確認|允[许許]|[许許]可|批准)"
+    r"|(?:未[经經]|[没沒]有|不[经經])(?:过|過)?(?:我的?|明[确確]的?)?(?:同意|确认|確認|允[许許]|[许許]可|批准|授[权權])"
+    r"|除非我(?:明[确確])?(?:[说說]|要求|同意|告[诉訴]|允[许許])"
     r"|必[须須][^。?？]*(?:我的?(?:同意|确认|確認|批准)|先[^。?？]*(?:[计計][划劃]|方案|步[骤驟]))"
     r"|[用以](?:简体|繁体|繁體)?(?:中文|英文|英[语語]|日[语語文])(?:来|來|跟我|和我|与我)?"
-    r"(?:回答|回复|回覆|交流|[对對][话話]|[沟溝]通|思考)"
+    r"(?:回答|回复|回覆|交流|[对對][话話]|[沟溝]通|思考|回[应應])|^\W*(?:中文|英文|英[语語])(?:[对對][话話]|回[复覆答]|交流|[沟溝]通)"
     r"|(?:回答|回复|回覆|[输輸]出|交流)[^。?？]{0,6}用(?:简体|繁体|繁體)?(?:中文|英文|英[语語]|日[语語文])"
     r"|(?:不要|不能|[别別]|禁止|不[许許])(?:自[动動]|擅自|自行|主[动動]|随便|隨便)"
     r"|前，?先[^。?？]{0,8}(?:[给給讓让跟和]我)(?:看|[确確][认認]|[说說]|[讨討][论論])"
@@ -255,10 +274,11 @@ _TOGETHER_WIDE = late_pattern(
     r"|(?:生成|[创創]建|提交|新建|[输輸]出|[写寫])[^。?？]{0,16}[时時][，,]?"
     r"[^。?？]*(?:文件|目[录錄]|位置|路[径徑]|文[档檔]|分支|[测測][试試])[^。?？]*(?:自[动動]|默[认認]|[统統]一|一律|放)"
     # Japanese
-    r"|(?:勝手に|許可なく|承認なしに?|確認なしに?|確認せずに|無断で)[^。]*(?:ないで|するな|禁止|ないこと)"
+    r"|(?:勝手に|許可(?:なく|なしに?)|承認な(?:しに?|く)|確認なしに?|確認せずに|無断で|(?:許可|承認|指示)を得ずに"
+    r"|(?:許可|承認|指示)が?(?:ない|無い)(?:限り|場合は))[^。]*(?:ないで|するな|禁止|ないこと|しない)"
     r"|前に[^。]*(?:承認|許可|了承)を(?:得|取|もら|求)"
     r"|(?:変更|編集|実装|コミット|プッシュ|削除|作業|着手)(?:を)?(?:する|の)?前に(?:は|必ず|毎回)[^。]*"
-    r"(?:確認|聞い|許可|相談|承認|見せ)|(?:日本語|英語)で(?:回答|答え|返信|返答|対応|会話|やり取り|応答)"
+    r"(?:確認|聞い|許可|相談|承認|見せ)|(?:日本語|英語)で(?:回答|答え|返信|返答|対応|会話|やり取り|応答|お願い|話し)"
     r"|(?:すべて|全て|必ず|常に)[^。]*(?:絶対|フル)パス|コミットメッセージは[^。]*(?:して|書いて|お願い|こと|統一)"
     # Korean
     r"|(?:허락|확인|동의|승인|허가)\s*(?:없이|받지\s*않고)[^.]*(?:마|말|않)"
@@ -267,17 +287,74 @@ _TOGETHER_WIDE = late_pattern(
 )
 
 
-_IN_LANGUAGE = late_pattern(
-    rf"\bin\s+({_TONGUE})\b|\bна\s+(\w+)ском\b|\bпо-(\w+)ски\b|\b(?:auf|en|em|in)\s+(deutsch|englisch|français"
-    r"|anglais|español|inglés|castellano|português|inglês|italiano|inglese)\b|\b(türkçe)\b|(हिंदी|हिन्दी)"
-    r"|(中文|英文|英[语語]|日[语語文])|(日本語|英語)|(한국어|영어)로",
-    re.IGNORECASE,
+def is_working_rule(sentence: str) -> bool:
+    """Whether a sentence says how agent and user work together, or is a standing rule: that is
+    meant to last."""
+    together = _TOGETHER_WIDE if WIDE.search(sentence) else _TOGETHER
+    return bool(together.search(sentence)) or is_standing(sentence)
+
+
+_KIND = (
+    r"(?:package|version|dependency|task|state|secrets?|process)\s+manager|linter|formatter|bundler|test\s+runner"
+    r"|test\s+framework|build\s+(?:tool|system)|type\s+checker|orm|runtime|shell|compiler|database|backend|provider"
+    r"|standard|default|base\s+branch|main\s+branch|source\s+of\s+truth"
+)
+# What holds from now on, what serves a project for which purpose, and where things of one kind go.
+_STANDING = Alternatives(
+    rf"""(?<!(?:minute|second)s\s)(?<!(?:hour|week
+    |year)s\s)(?<!(?:month)s\s)(?<!days\s)\bfrom\s+now\b | \b(?:go
+    |mov)ing\s+forward\b(?!\s+(?:with|on|to)\b)
+    | \bas\s+of\s+today\b(?=.*\b(?:we|you|all|use|please)\b) | \bstarting\s+(?:now|today)\b
+    | \bfrom\s+(?:this\s+point|here)\s+(?:on(?:wards?)?|forward)\b | \b(?:henceforth|hereafter)\b
+    | \buse\s+[`'"]?[\w.+-]+[`'"]?\s+as\s+(?:the|our|your|a|my)\s+(?:\w+\s+)?(?:{_KIND})\b
+    | ^\W*(?:the|this|our)\s+(?:codebase|project|repo(?:sitory)?|app)\s+(?:uses|only\s+uses
+    |is\s+using|should\s+use|must\s+use)\s+[`'"]?[\w.+-]+[`'"]?(?:\s*[,.;(]|\s*$|\s+(?:and|as|for|instead|not)\b)
+    | ^\W*(?:all|any|every)\s+(?:[\w-]+\s+){{1,6}}?(?:to\s+\S+\s+)?(?:should|must|need\s+to
+    |have\s+to|has\s+to)\s+(?:always\s+)?
+      (?:go|point|refer|link|come|live|be\s+(?:kept|placed|put|saved|sent|stored|written))\s+(?:in|into|to|under|at|from)\s
+    | \b(?:ab\s+(?:jetzt|sofort|heute|hier)|von\s+nun\s+an|für\s+die\s+zukunft|desormais
+    |désormais|dorénavant|dès\s+maintenant
+    |à\s+(?:partir|compter)\s+(?:de\s+maintenant|d['’]aujourd['’]hui)|pour\s+la\s+suite|a\s+partir\s+de\s+(?:ahora|hoy|agora|hoje)
+    |desde\s+(?:ahora|hoy)|de\s+(?:ahora|aquí|hoy)\s+en\s+(?:adelante|más)|de\s+agora\s+em\s+diante|doravante
+    |daqui\s+(?:para|pra)\s+(?:a\s+)?frente|d['’]ora\s+in\s+(?:poi|avanti)|da\s+(?:ora|adesso|oggi)\s+in\s+(?:poi|avanti)
+    |впредь|отныне|на\s+будущее|с\s+(?:этого|настоящего)\s+момента|с\s+сегодняшнего\s+дня|відтепер
+    |bundan\s+(?:sonra|böyle)|bugünden\s+itibaren|od\s+(?:teraz|dziś|dzisiaj|tej\s+pory)|odtąd|vanaf\s+(?:nu|vandaag)|voortaan
+    |từ\s+(?:nay|giờ|hôm\s+nay)|mulai\s+(?:sekarang|hari\s+ini)|ke\s+depannya)\b | (?:अब|आगे
+    |आज)\s+से\s
+    | \b(?:nutze|verwende|nimm)\s+\S+\s+als\s+(?:paketmanager|standard|linter|formatter)
+    | \b(?:utilise|prends)\s+\S+\s+comme\s+(?:gestionnaire|linter|formateur|standard)
+    | \bus[ae]\s+(?:o\s+)?\S+\s+com[oe]\s+(?:ge(?:stor|store|renciador)|linter|formatador
+    |formateador|padrão|estándar)
+    | \bиспользуй(?:те)?\s+\S+\s+(?:как|в\s+качестве)\s
+    | \bgebruik\s+\S+\s+als\s+(?:package\s?manager|linter)
+    | \b(?:dieses\s+projekt\s+(?:nutzt|verwendet)|ce\s+projet\s+utilise|este\s+proyecto\s+(?:usa
+    |utiliza)|este\s+projeto\s+usa
+    |questo\s+progetto\s+usa|этот\s+проект\s+использует|в\s+этом\s+проекте\s+(?:мы\s+)?использу\w+)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_TOOL_FOR = (
+    r"(?:パッケージ(?:管理|マネージャー?)|リンター|フォーマッター?"
+    r"|テスト(?:ランナー|フレームワーク)?|依存(?:関係|管理))"
+)
+_STANDING_WIDE = late_pattern(
+    # Chinese
+    r"从(?:现在|今天)(?:开始|起)|從(?:現在|今天)(?:開始|起)|从此|從此|往[后後]|以[后後](?:都|[请請]?(?:用|使用|不要|[别別]))"
+    r"|(?:这个|這個|本|该|該|[当當]前|我[们們]的?)(?:项目|項目|[专專]案|仓库|倉庫|工程)(?:里|中|裡)?(?:以[后後])?(?:都|[统統]一|一律|只|要|必[须須])*(?:使用|用|采用|採用)\s*[A-Za-z]"
+    r"|[用以]\s*[A-Za-z][\w.+-]*\s*(?:作为|作為|做|[当當]作?)\s*(?:包管理|默[认認]|[测測][试試]|格式化)"
+    # Japanese
+    r"|(?:今日|本日|次|今)から(?:は|、)|これ以降|以後[はも、]|(?:この|本)(?:プロジェクト|リポジトリ)(?:では|は)[^。]*(?:使|利用|採用)(?:う|い|っ|し)"
+    rf"|{_TOOL_FOR}(?:は|には)\s*[A-Za-z][\w.+-]*\s*を(?:使|利用|採用)"
+    r"|(?:作成|実装|変更|修正|追加|完了|コミット|リリース|開発|作業|編集|着手)(?:する|した)?[前後]に?は[^。]*(?:ください|して|こと)"
+    # Korean
+    r"|(?:지금|오늘|이제|다음)부터는?\s|이\s*(?:프로젝트|저장소)(?:는|에서는)[^.]*(?:사용|써|쓴)|패키지\s*(?:매니저|관리자?)(?:는|로)\s"
+    r"|(?:작업|수정|구현|커밋)\s*(?:전|후)에는\s"
 )
 
 
-def is_working_rule(sentence: str) -> bool:
-    """Whether a sentence says how agent and user work together: that is meant to last."""
-    return bool((_TOGETHER_WIDE if WIDE.search(sentence) else _TOGETHER).search(sentence))
+def is_standing(sentence: str) -> bool:
+    """Whether a sentence says what holds from now on, what a project uses for what, or where things
+    of one kind go."""
+    return bool((_STANDING_WIDE if WIDE.search(sentence) else _STANDING).search(sentence))
 
 
 _FOR_AGENTS = r"(?i:(?:claude|agents?|gemini|copilot-instructions)[./]md)"
@@ -304,7 +381,7 @@ _LASTS_ABROAD = {
             rf"|[A-Za-z][^。]*使わないで|[るい]ように[^。]*{_FOR_AGENTS}|{_FOR_AGENTS}[^。]*[るい]ように"
         ),
         late_pattern(
-            r"[てで](?:ください|下さい|ほし|欲し|くれ|ね|よ|$|。)|[るい]ように|ないで|こと(?:$|。)|べき"
+            r"[てで](?:ください|下さい|ほし|欲し|くれ|いただけ|頂け|もらえ|ね|よ|$|。)|[るい]ように|ないで|こと(?:$|。)|べき"
             r"|ルール|禁止|かった(?:$|。|です|のに)|べきだった|[しりえけ]たい(?:$|。|です|と思)|[めべけせろ](?:$|。)|しない(?:$|。)"
         ),
     ),
@@ -331,6 +408,11 @@ def _language(sentence: str) -> str:
     return "Japanese" if kana else "Korean" if hangul else "Chinese"
 
 
+def is_chinese(sentence: str) -> bool:
+    """Whether a sentence is Chinese, of those that are written without spaces or in Hangul."""
+    return _language(sentence) == "Chinese"
+
+
 def asks_abroad(sentence: str) -> bool:
     """Whether a sentence of one of these languages asks for something to be done."""
     return bool(_LASTS_ABROAD[_language(sentence)][1].search(sentence))
@@ -354,14 +436,111 @@ QUESTIONS_ABROAD = late_pattern(_QUESTIONS)
 DESCRIBES_ABROAD = late_pattern(
     rf"{_QUESTIONS}"
     r"|失[败敗]|报错|報錯|出错|出錯|崩[溃潰]|のはなぜ|なぜ|どうして|ってしま|エラーが"
-    r"|ですか|ますか|でしょうか|ませんか|かな(?:$|。)|왜\s|실패|오류|(?:까|나요|니)\W*$"
+    r"|(?:毎回|たび(?:ごと)?に)[^、。]{0,20}[かがさたなばまらわ]れ"
+    r"|(?:どの|どう|何|なに|なぜ|いつ|どこ|どれ)[^。]*(?:教えて|説明して|知りたい)"
+    r"|(?:무엇|어떤|어떻게|왜|뭐)[^.]*(?:알려|설명)|ですか|ますか|でしょうか|ませんか|かな(?:$|。)|왜\s|실패|오류|(?:까|나요|니)\W*$"
 )
+
+
+_TONGUES = {
+    "Arabic": "arabic|arabisch|arabe|árabe|arabo|арабск|阿拉伯[语文]|アラビア語|아랍어",
+    "Chinese": "chinese|chinesisch|chinois|chino|chinês|cinese|китайск|中文|中国語|중국어|çince",
+    "Czech": "czech|tschechisch|tchèque|checo|ceco|чешск|čeština|češtině|česky",
+    "Dutch": "dutch|niederländisch|néerlandais|neerlandés|holandês|olandese|nederlands|нидерландск",
+    "English": "english|englisch|anglais|inglés|inglês|inglese|английск|англійськ|英[文语語]|영어"
+    "|ingilizce|angielsk|engels|अंग्रेज़ी|अंग्रेजी",
+    "French": "french|französisch|français|francés|francês|francese|французск|法[文语]"
+    "|フランス語|프랑스어",
+    "German": "german|deutsch|allemand|alemán|alemão|tedesco|немецк|德[文语]|ドイツ語|독일어"
+    "|almanca|duits",
+    "Hindi": "hindi|हिंदी|हिन्दी",
+    "Italian": "italian|italienisch|italien|italiano|итальянск|意大利[文语]|イタリア語",
+    "Japanese": "japanese|japanisch|japonais|japonés|japonês|giapponese|японск|日本語|日[文语語]"
+    "|일본어",
+    "Korean": "korean|koreanisch|coréen|coreano|корейск|한국어|韩[文语]|韓国語",
+    "Polish": "polish|polnisch|polonais|polaco|polacco|польск|polsku",
+    "Portuguese": "portuguese|portugiesisch|portugais|portugués|português|portoghese|португальск"
+    "|葡萄牙[文语]",
+    "Russian": "russian|russisch|russe|ruso|russo|русск|俄[文语]|ロシア語|러시아어|rusça",
+    "Spanish": "spanish|spanisch|espagnol|español|castellano|espanhol|spagnolo|испанск"
+    "|西班牙[文语]|スペイン語",
+    "Turkish": "turkish|türkisch|turc|turco|турецк|türkçe|トルコ語",
+    "Ukrainian": "ukrainian|ukrainisch|ukrainien|ucraniano|украинск|українськ",
+    "Vietnamese": "vietnamese|tiếng\\s+việt|ベトナム語|越南[文语]",
+}
+_NAMED = "|".join(_TONGUES.values())
+# What is said, written or shown is to be in a language.
+_IN_TONGUE = late_pattern(
+    rf"\b(?:in|into|to|auf|ins|en|au|em|para|na|po|по|на)[\s-]+(?:the\s+|het\s+|plain\s+|simple\s+)?({_NAMED})"
+    rf"|\bkeep\b[^.?!]*\b({_NAMED})\b|^\W*({_NAMED})(?:\s+(?:please|only))+\W*$|\bbằng\s+({_NAMED})"
+    rf"|(?:[用以成为為]|翻[译譯])\s?({_NAMED})|^\W*({_NAMED})(?:对话|對話|回|交流)|({_NAMED})(?:で|に|へ|表記|化|로|으로|\s+में)"
+    rf"|\b({_NAMED})\s+(?:cevap|yanıt|konuş|yaz)",
+    re.IGNORECASE,
+)
+_TRANSLATES = late_pattern(
+    r"\b(?:i18n|l10n|locali[sz]\w*|locales?|translations?|languages?|strings?|subtitles?)\b|语言包|多语言|多言語|다국어",
+    re.IGNORECASE,
+)
+
+
+def asked_tongue(sentence: str) -> str:
+    """The language that something is asked to be in, by its English name; empty where none is, or
+    where a product's translations are meant."""
+    found = [*_IN_TONGUE.finditer(sentence)]
+    if not found or _TRANSLATES.search(sentence):
+        return ""
+    named = str(next(filter(None, found[-1].groups())))
+    return next(name for name, forms in _TONGUES.items() if re.fullmatch(forms, named, re.I))
 
 
 def language_of_work(sentence: str) -> str:
     """The language that a working rule says is to be used; empty where it is about something
     else."""
-    found = _IN_LANGUAGE.search(sentence)
-    if found is None or not is_working_rule(sentence):
+    return asked_tongue(sentence) if is_working_rule(sentence) else ""
+
+
+# Whether a page has been followed: then it is to be.
+_FOLLOWED = Alternatives(
+    r"[^\n.?!]*(?:\b(?:guidelines?|protocols?|rules|conventions|standards|process|checklist)\b[^.\n]{0,60}\b(?:followed"
+    r"|respected|adhered\s+to|complied\s+with|kept)\b|\b(?:eingehalten|befolgt|respectée?s|seguid[oa]s?|rispettat[eio]"
+    r"|соблюд\w+|naleefd)\b|遵[循守]|按照了|に(?:従|沿)っ|지켜|따랐)[^.\n]{0,40}?@?[\w./-]+\.(?:mdx?|rst|adoc)\b",
+    re.IGNORECASE,
+)
+# That a command did it, said by the user who had tried.
+_WORKED = late_pattern(
+    r"(?:\b(?:this|that|the\s+following)\s+(?:one\s+)?work(?:s|ed)|\b(?:it|that)\s+work(?:s|ed)\s+(?:with|when\s+i\s+(?:run|ran))"
+    r"|\b(?:damit|so)\s+(?:geht|ging|funktioniert)\s?e?s?|\b(?:ça|cela)\s+(?:marche|a\s+marché)(?:\s+avec)?"
+    r"|\b(?:esto|así)\s+(?:funciona|funcionó)|\b(?:isso|assim)\s+funcion(?:a|ou)|\b(?:questo|così)\s+(?:funziona|ha\s+funzionato)"
+    r"|\b(?:это|так)\s+(?:работает|сработало|заработало)|(?:这样|這樣|用这个|这个命令)(?:就)?(?:可以|能|行)(?:了)?|これで(?:動い|でき|うまくいっ)[^:：]{0,6}"
+    r"|이렇게\s*하니\s*(?:됐|된)\S*)\s*[:：]\s*`?(?P<command>(?:[A-Z_]{2,}=\S+\s+)*(?:[\w./~-]+)(?:\s+[^\n`]{1,120})?)`?\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def followed_page(text: str) -> str:
+    """The sentence that asks whether a page was followed, with the page; empty where none does."""
+    found = _FOLLOWED.search(text)
+    return " ".join(found[0].split()) if found else ""
+
+
+def worked_command(text: str) -> str:
+    """The line with a command that the user says worked; empty where there is none."""
+    found = _WORKED.search(text)
+    if found is None or not re.search(r"[-/=]|\s\w", found["command"]):
         return ""
-    return str(next(filter(None, found.groups()))).casefold()
+    return " ".join(found[0].split())
+
+
+# Where something lies outside of the project, or what it is called: no wish, but as lasting.
+_PLACED = Alternatives(
+    r"""\b(?:is|are|lives?|lies|located|kept|stored|cloned)\s+(?:\w+\s+){0,2}?(?:at|in|under)?\s*
+      [`'"]?(?:~|\.\.)/(?!Desktop|Downloads)[\w.][^\s?]* | (?:~|\.\.)/\S+\s+is\s+where\b
+    | \bthe\s+(?:[\w-]+\s+){0,2}(?:binary|command|domain|executable|package|port|repo|tool)
+      \s+(?:name\s+)?(?:is|stays)\s+(?:called\s+|named\s+)?(?=\S*[-./_`'"\d])\S+\W*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def tells_where(text: str) -> bool:
+    """Whether a text says where something is or what it is called, rather than what is wished."""
+    return _PLACED.search(text) is not None

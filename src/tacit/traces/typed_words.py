@@ -35,6 +35,8 @@ class Typed(msgspec.Struct, frozen=True):
     """Whether it was typed in refusing a piece of work: a command, an edit."""
     refused: str = ""
     """The command that was refused."""
+    sentences: tuple[str, ...] = ()
+    """Those of the text, as `sentences` gives them."""
 
 
 _DELEGATED = late_pattern(
@@ -44,10 +46,12 @@ _DELEGATED = late_pattern(
 )
 
 
-# Signs of a prompt that a program made: a hidden comment, the text of a skill, a block of steps.
+# Signs of a prompt that a program made: a hidden comment, the text of a skill, a block of steps, a
+# row of capitals, values in JSON that the words before explain.
 _MADE_UP = late_pattern(
     r"<!--|^Base directory for this skill:"
-    r"|^<(?:[\w-]+\s+(?i:critical|mandatory|important)=|[\w-]*(?:activation|persona|workflow)[\w-]*>)",
+    r"|^<(?:[\w-]+\s+(?i:critical|mandatory|important)=|[\w-]*(?:activation|persona|workflow)[\w-]*>)"
+    r"|(?:\b[A-Z]{2,}\b[ :,]+){6}|`(\w+)`(?=[\s\S]*```(?:json)?\s*\{[\s\S]*?\"\1\"\s*:)",
     re.MULTILINE,
 )
 # What is written in Markdown was written by an agent, or for a page.
@@ -78,12 +82,13 @@ def typed(trace: Trace) -> Iterator[Typed]:
         paragraph = "\n" not in prompt.strip() and not WIDE.search(prompt)
         most = _MOST_DICTATED if paragraph else MOST_TYPED
         if prompt and len(prompt) <= most and _is_typed(prompt):
-            yield Typed(turn.number, prompt, worked)
+            yield Typed(turn.number, prompt, worked, sentences=tuple(sentences(prompt)))
         for call in turn.calls:
             if reply := _own_words(call):
                 refuses = call.error == REFUSED and call.kind in _WORK
                 refused = command_of(call) if refuses and call.kind == "shell" else ""
-                yield Typed(turn.number, reply, True, refuses, refused)
+                told = tuple(sentences(reply))
+                yield Typed(turn.number, reply, True, refuses, refused, told)
         worked = worked or bool(turn.steps)
 
 
@@ -138,6 +143,18 @@ _STOP = frozenset(
         " seems",
     )
 )
+FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\S+",
+        "чтобы чтоб хочу надо нужно меня мне мной моего моей твой так как что это этого или для при"
+        " без перед тем все всё всех нет тебя тебе который только muss soll sollen bitte nicht kein"
+        " keine der die das den dem ein eine einen und oder aber für mit auf von zu ist sind wird"
+        " ich du mich mir dir wir les des une est pas que qui dans pour par sur avec sans mon mes"
+        " ton tes vous nous los las del una por para con sin mis sus está como uma não com sem meu"
+        " minha seu sua isso che non per della dello sono questo bir ve bu için",
+    )
+)
+"""Words of other languages that tell nothing."""
 WORDS = late_pattern(r"[^\W_][\w'’.+#/:-]*", re.UNICODE)
 WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -181,7 +198,7 @@ def telling_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=16384)
 def _stem(word: str) -> str:
-    for ending in ("ations", "ation", "ings", "ing", "ies", "ed", "es", "ly", "s", "y", "e"):
+    for ending in ("ations", "ation", "ings", "ing", "ies", "ys", "ed", "es", "ly", "s", "y", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
     return word
@@ -194,6 +211,12 @@ _PASTED = late_pattern(
     r"^\s*(?:(?:\d+\.\s+)?(?:Critical|High|Medium|Low|Major|Minor|Nit|P[0-3])(?:\s+Severity)?(?::|$)"
     r"|[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
 )
+_IMAGE = late_pattern(
+    r"\[(?:image|screenshot|attachment|pasted\s+image)\b[^\]\n]{0,40}\]", re.IGNORECASE
+)
+"""What stands for a picture."""
+_BOXED = late_pattern(r"[ \t]*[│┃|][ \t]*\n[ \t]*[│┃|][ \t]*")
+"""Where a line was broken at the frame that a terminal draws around it."""
 _REFERENCE = late_pattern(r"(?<!\S)@\S*:\d+(?:-\d+)?")
 """A place in a file that the host attached."""
 _LINKED = late_pattern(r"\[(@?[^\]\n]+)\]\(file:[^)\n]*\)\s*")
@@ -208,7 +231,8 @@ _LONG = 240
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences that a person typed, without code, logs and quotations."""
-    text = _LINKED.sub(r"\1 ", _REFERENCE.sub("", _FENCE.sub("\n", text)))
+    text = _BOXED.sub(" ", _FENCE.sub("\n", _IMAGE.sub("", text)))
+    text = _LINKED.sub(r"\1 ", _REFERENCE.sub("", text))
     lines = text.splitlines()
     pasted = next((at for at, line in enumerate(lines) if _PASTED.match(line)), len(lines))
     for part in _BREAK.split("\n".join(lines[:pasted])):

@@ -8,20 +8,25 @@ in a few words is `requests.py`'s.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Literal
 
 import msgspec
 
-from tacit.base.patterns import late_pattern
-from tacit.traces.command_purposes import joined_commands, program_of, purpose_of
+from tacit.base.patterns import Alternatives, late_pattern
+from tacit.traces.command_line import joined_commands
+from tacit.traces.command_purposes import program_of, purpose_of
 from tacit.traces.standing_orders import (
     DESCRIBES_ABROAD,
+    followed_page,
+    is_standing,
     is_working_rule,
     language_of_work,
     lasts_abroad,
     remembered,
+    tells_where,
+    worked_command,
 )
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import Trace
@@ -76,9 +81,8 @@ _OF_WORK = (
 )
 """What work is made of: what always or never is to be with it says how one works."""
 # What says by itself that it is to last.
-_RULE = late_pattern(
+_RULE = Alternatives(
     rf"""{_START}(?:please\s+)?(?:always|never)\s+(?!\w+(?<!e)ed\b|(?:will|would|has|had|can)\b)[a-z]{{2,}}
-    | \bfrom\s+now\s+on\b | \bgoing\s+forward\b
     | \b(?:overall|in\s+general|generally),?\s+(?:(?:we|you|agents?)\s+(?:should|must)|{NOT}\s)
     | \bwe\s+should\s+(?:move\s+away\s+from|avoid|stop\s+\w+ing)\b
     | \bthere(?:['’]s|\s+is)\s+no\s+(?:point|reason|sense)\s+(?:in\s+)?\w+ing\s+an?\b[^.?!]*
@@ -127,41 +131,31 @@ _RULE = late_pattern(
     | \bstanding\s+(?:orders?|items?|rules?|instructions?)\b
     | \b(?:code|coding|commit|naming|style|team|house)\s+(?:standard|convention|policy|rule)s?\s*:
     | \b(?:(?:start|beginning|end)\s+of|before|after)\s+(?:every?|each|any)\s+(?:new\s+)?{_PIECE}\b
+    | \b(?:after|as|before|once|when)\s+(?:each|every)\s+(?:[\w-]+\s+){{1,2}}(?:is|are
+    |has\s+been)\s+\w
     | \b(?:every|each|all|any)\s+(?:[\w-]+\s+){{0,3}}?{_MADE}\b[^.?!]*
       \b(?:must|should|needs?\s+to|ha(?:s|ve)\s+to)\b(?!\s+(?:be\s+green|pass|still|work)\b)
     | \b{_OF_WORK}\b[^.?!]*\b(?:(?:must|should)\s+(?:always|never)\s+[a-z]{{2,}}
     |(?:is|are)\s+(?:banned|forbidden|not\s+allowed))\b
-    | \b(?:immer(?!\s+(?:noch|wieder))|niemals|künftig|ab\s+(?:jetzt|sofort)|in\s+zukunft
+    | \b(?:immer(?!\s+(?:noch|wieder))|niemals|künftig|in\s+zukunft
     |grundsätzlich|jedes\s?mal\s+wenn|wir\s+(?:nutzen|verwenden|benutzen|unterstützen\s+nur))\b
-    | \b(?:toujours(?!\s+(?:pas|le|la|les|un|une|en)\b)|jamais|désormais|dorénavant|à\s+l['’]avenir
+    | \b(?:toujours(?!\s+(?:pas|le|la|les|un|une|en)\b)|jamais|à\s+l['’]avenir
     |à\s+chaque\s+fois|nous\s+utilisons|on\s+utilise
     |je\s+préfère(?!\s+(?:cette|ce|l[ae]?)\b))\b
-    | \b(?:siempre|nunca|a\s+partir\s+de\s+ahora|cada\s+vez\s+que|prefiero(?!\s+(?:el|la
-    |est[ae])\b)|usamos
-    |(?:de\s+(?:ahora|aquí)\s+)?en\s+adelante)\b
-    | \b(?:daqui\s+(?:para|pra)\s+(?:a\s+)?frente|bundan\s+(?:sonra|böyle)|od\s+teraz
-    |vanaf\s+nu|từ\s+(?:nay|giờ)|mulai\s+sekarang|на\s+будущее
-    |für\s+die\s+zukunft|pour\s+la\s+suite)\b | (?:अब|आगे)\s+से\s
-    | \b(?:sempre|prefiro|a\s+partir\s+de\s+agora|toda\s+vez\s+que|d['’]ora\s+in\s+poi
+    | \b(?:siempre|nunca|cada\s+vez\s+que|prefiero(?!\s+(?:el|la
+    |est[ae])\b)|usamos)\b
+    | \b(?:sempre|prefiro|toda\s+vez\s+que
     |ogni\s+volta\s+che|preferisco|usiamo)\b
     | \b(?:n['’]utilise[rz]?\s+pas|no\s+uses|n[ãa]o\s+use|non\s+usare|не\s+используй(?:те)?
     |(?:benutze|nutze|verwende)\s+(?:bitte\s+)?(?:kein\w*|nicht))\b[^.?!]*,\s*\w
     | \b(?:du\s+hättest|hättest\s+du)\b[^.?!]*\b(?:sollen|müssen)\b | \btu\s+aurais\s+dû\b
     | \b(?:deber[ií]as\s+haber|ten[ií]as\s+que|deveria\s+ter|avresti\s+dovuto|надо\s+было)\b
-    | \b(?:всегда|никогда|впредь|отныне|каждый\s+раз|в\s+следующий\s+раз|предпочитаю
+    | \b(?:всегда|никогда|каждый\s+раз|в\s+следующий\s+раз|предпочитаю
     |мы\s+используем)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Where something lies outside of the project, or what it is called: no wish, but as lasting.
-_PLACED = late_pattern(
-    r"""\b(?:is|are|lives?|lies|located|kept|stored|cloned)\s+(?:\w+\s+){0,2}?(?:at|in|under)?\s*
-      [`'"]?(?:~|\.\.)/(?!Desktop|Downloads)[\w.][^\s?]* | (?:~|\.\.)/\S+\s+is\s+where\b
-    | \bthe\s+(?:[\w-]+\s+){0,2}(?:binary|command|domain|executable|package|port|repo|tool)
-      \s+(?:name\s+)?(?:is|stays)\s+(?:called\s+|named\s+)?(?=\S*[-./_`'"\d])\S+\W*$""",
-    re.IGNORECASE | re.VERBOSE,
-)
 # What is to be written down for the agents themselves, unless it only follows a change.
-_NOTED = late_pattern(
+_NOTED = Alternatives(
     r"\b(?:add|put|write|note|extend|update|include|document|save|record|referenced?"
     r"|(?<!the\s)(?<!this\s)change|an?\s+(?:statement|remark|note|rule|line))\b"
     r"(?:[^?!]*\b(?:in|into|to))?\s+(?:the\s+|our\s+)?@?"
@@ -172,31 +166,32 @@ _NOTED = late_pattern(
     r"(?:add|document|mention|note|say|state|write)\b",
     re.IGNORECASE,
 )
-_FOLLOWS = late_pattern(r"\b(?:recent|latest|align|accordingly|current|up\s+to\s+date)\b", re.I)
+_FOLLOWS = Alternatives(r"\b(?:recent|latest|align|accordingly|current|up\s+to\s+date)\b", re.I)
 # What lasts where it asks for something, and puts off where it does not.
-_LATER = late_pattern(r"\b(?:in\s+(?:the\s+)?future|next\s+time)\b", re.IGNORECASE)
-_TELLS = late_pattern(
+_LATER = Alternatives(r"\b(?:in\s+(?:the\s+)?future|next\s+time)\b", re.IGNORECASE)
+_TELLS = Alternatives(
     rf"\b(?:always|never|please|you\s+(?:should|must)|make\s+sure|ensure|let\s+me|ask|{NOT})\b"
     r"|(?:^|[,:]\s*|\btime\s+)(?:use|keep)\b",
     re.IGNORECASE,
 )
 # What is weighed, not wished for.
-_WEIGHED = late_pattern(
+_WEIGHED = Alternatives(
     r"^\W*(?:whether|which|who|why|how|what)\b|\bhow\s+(?:(?:we|i)\s+)?(?:can|could|should)\b|"
     r"\b(?:if|when|once|since|because|now)\s+we\s+(?:use|prefer|never|always|only)\b"
     r"|\b(?:i\s+was|was\s+just|been)\s+thinking\b|\bwhat\s+if\b|\bi\s+thought\b"
-    r"|^\W*(?:can|could|would|will|do|did|is|are|shall)\s+(?:you|we|i|it|the|there)\b",
+    r"|^\W*(?:can|could|would|will|do|did|is|are|shall)\s+(?:you|we|i|it|the|there)\b"
+    r"|\b(?:tell|explain|show)\s+(?:to\s+)?(?:me\s+)?(?:what|which|why|how|where|whether)\b",
     re.IGNORECASE,
 )
 # A question that is a request, and says that it is to last.
-_POLITE = late_pattern(
+_POLITE = Alternatives(
     r"\b(?:can|could|would|will)\s+(?:you|we)\b(?:[^.!?]|\.\w)*(?:\b(?:from\s+now\s+on"
-    r"|going\s+forward|(?:every|each)\s+time)\b"
+    r"|going\s+forward|(?:every|each|any)\s*time\s+(?!i\b)|always)\b"
     r"|\bso\s+(?:that\s+)?(?:you|we|it)\b[^.!?]*\bin\s+(?:the\s+)?future\b)",
     re.IGNORECASE,
 )
 # What puts something right, and may be meant for once.
-_AGAINST = late_pattern(
+_AGAINST = Alternatives(
     rf"""{_START}(?:please\s+)?{NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)(?=\s)
     | \buse\s+[^.?!]+?(?:,\s*not|\s+instead\s+of|\s+rather\s+than|\s+and\s+not)\s
     | \buse\s+[\w./@-]+\s+not\s+[\w./@-]+\s*$
@@ -225,7 +220,7 @@ _AGAINST = late_pattern(
 )
 # What is forbidden of all such things: with its reason or what to do instead, or of what work is
 # made of. A number or a file is one thing of the moment.
-_FORBIDS = late_pattern(
+_FORBIDS = Alternatives(
     rf"""\b{NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)\s[^.?!]*?(?:\s[-–—]\s|,\s*(?:but|too|use)\b
     |\b(?:as|because|but|instead|otherwise|since|so\s+that)\s+\w)
     | \b{NOT}\s+(?:add|commit|include|mention|merge|open|put|push|run|use|write)\s+
@@ -257,12 +252,12 @@ _WITHDRAWS = late_pattern(
 # One thing instead of another: a decision of the moment, unless it is said again.
 _CONTRASTS_ABROAD = late_pattern(r"而不是|じゃな(?:くて|く、)|では?なく|말고")
 # How something is to behave.
-_BEHAVES = late_pattern(
+_BEHAVES = Alternatives(
     r"\b(?:must|should)\s+(?:always|never)\s+[a-z]{2,}|\b(?:is|are)\s+(?:forbidden|not\s+allowed)\b",
     re.IGNORECASE,
 )
 # How things are to be made, whatever they are.
-_MANNER = late_pattern(
+_MANNER = Alternatives(
     r"""\bi\s+(?:hate|(?:really\s+)?don['’]?t\s+like)\b
     | \bas\s+\w+\s+as\s+possible\b | \bthe\s+(?:simplest|shortest|smallest)\s+possible\b
     | \bnothing\s+(?:exotic|fancy|clever)\b | \bkeep\s+(?:it|them|this|things
@@ -279,10 +274,11 @@ _MANNER = late_pattern(
     | \b(?:easier|hard|harder)\s+to\s+(?:read|understand|grok|follow|maintain)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_FOR_ONCE = late_pattern(
+_FOR_ONCE = Alternatives(
     r"""\bfor\s+(?:now|the\s+moment|today|this\s+(?:one|time|session|task|pr|commit|test))\b
     | \bright\s+now\b
-    | \bthis\s+(?:time|once|session)\b | (?<!users\s)\byet\b | \btoday\b | \btemporarily\b
+    | \bthis\s+(?:time|once|session)\b | (?<!users\s)\byet\b
+    | (?<!of\s)(?<!from\s)(?<!ing\s)\btoday\b | \btemporarily\b
     | \bat\s+this\s+point\b
     | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|care
     |have(?!\s+(?:any\s+)?access)|mind|need)\b(?!\s+(?:any\s+)?backwards?\b)(?![^.?!]*,\s+we\s+(?:only|never|always)\b)
@@ -291,7 +287,7 @@ _FOR_ONCE = late_pattern(
     | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
     | \blines?\s+\d | \b(?:above|below|following)\s+(?:list|table|items?|findings?|points?)\b
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | (?<![/\\])\b[0-9a-f]{7,40}\b(?![/\\]) | [#]\d+
-    | \bjust\s+(?:this|now)\b
+    | \bjust\s+(?:this|now)\b | \b(?:i|you|we)(?:['’]ve)?\s+(?:just\s+)?mentioned\b
     | \b(?:add|create|dump|generate|make|put|save|store|write)\b(?:[^.?!]|\.\w)*
       \b(?:doc\w*|file|memo|markdown|notes?|readme)\b[^.?!]*\bfuture\b
     | \bmerci\b | \bfürs\s+erste\b
@@ -300,7 +296,7 @@ _FOR_ONCE = late_pattern(
     re.IGNORECASE | re.VERBOSE,
 )
 # Said of how a program behaves, rather than of how work is to be done.
-_DESCRIBES = late_pattern(
+_DESCRIBES = Alternatives(
     r"""\b(?:it|this|that|which|they|he|she|there|button|page|test|app|user|command|hook|output|error|function)s?
         \s+(?:is|are|was|were|has|have|will|would|can|just|still|now|almost|nearly)?\s*(?:always
         |never)\b
@@ -313,7 +309,7 @@ _DESCRIBES = late_pattern(
     re.IGNORECASE | re.VERBOSE,
 )
 # Said of what is to be seen, or of one piece of code: what is built, rather than how.
-_BUILT = late_pattern(
+_BUILT = Alternatives(
     r"""\b(?:avatars?|banners?|borders?|buttons?|colou?rs?|dashboards?|dropdowns?|fonts?|footers?
     |icons?|logos?|menus?|modals?|navbars?|pages?|panels?|popups?|screens?|sidebars?|toasts?
     |tooltips?|tree\s?views?|view\s?trees?|webviews?|widgets?|displayed|hidden|visible
@@ -324,13 +320,13 @@ _BUILT = late_pattern(
 )
 # Words that speak of all work to come, whatever it is about.
 _TO_COME = late_pattern(
-    r"\b(?:from\s+now\s+on|going\s+forward|future|remember|keep\s+in\s+mind|conventions?|standards?"
+    r"\b(?:from\s+now|going\s+forward|future|remember|keep\s+in\s+mind|conventions?|standards?"
     r"|prefer|(?:claude|agents|gemini)\.md\s+that|we\s+(?:always|never|use)|whenever"
     r"|every\s+time)\b",
     re.IGNORECASE,
 )
 # What takes something away is done once, and nobody should do it by habit.
-_UNDOES = late_pattern(
+_UNDOES = Alternatives(
     r"(?<!never\s)(?<!not\s)(?<!n['’]t\s)(?<!before\s)\b(?:remo(?:ve|ev)|delete|wipe|erase|discard"
     r"|reset|force[- ]push)\b"
     r"|(?:削除し|消し|戻し)て|(?<!不要)(?<![别別勿])(?:删除|刪除|删掉|刪掉)|삭제\s?해|削除してもら",
@@ -341,9 +337,10 @@ _NUMBERED = late_pattern(r"^\s*\d{1,2}[a-z]?[.)]\s", re.MULTILINE)
 _POINTS_AWAY = late_pattern(
     r"\b(?:do|doing|did|use|change|touch|run|add|make|remove|fix|keep|like|want|revert|delete"
     r"|handle|have|show)"
-    r"\s+(?:it|that|this|them|those|these|so)\b|^(?:it|this|that|they|these|those|he|she)\b"
+    r"\s+(?:it|that|this|them|those|these|so)\b|^(?:it|this(?!\s+(?:project|repo))|that|they|these|those|he|she)\b"
     r"|\b(?:above|below)\b"
-    r"|[そこあ]れ(?!ら|まで|から|ぞれ)|そ[うこ](?:し|の方)|こっち|そっち|[这這那][个個些样樣]|[이그저](?:거|것|걸)",
+    r"|\b(?:this|that)\s+(?:doc(?:s|ument(?:ation)?)?|guide|page|protocol)\b"
+    r"|[そこあ]れ(?!ら|まで|から|ぞれ|以)|そ[うこ](?:し|の方)|こっち|そっち|[这這那][个個些样樣](?![项項仓倉工])|[이그저](?:거|것|걸)",
     re.IGNORECASE,
 )
 _ANSWERS = late_pattern(r"\W*(?:sure|no|nope|yes|ok|okay|right|well|but)\b", re.IGNORECASE)
@@ -367,13 +364,25 @@ _LEADS_OFF = late_pattern(
 )
 
 
-def wishes(trace: Trace) -> list[Wish]:
-    """The lasting wishes of a session, in order, each once; what is withdrawn next is none."""
+# An order to build or change something, as a sentence of its own before a rule.
+_TASK_ABROAD = late_pattern(
+    r"(?:追加|実装|作成|修正|変更|対応|削除|表示)(?:を)?(?:して|お願い|し)[^。、]{0,6}[。\s]*$"
+    r"|(?:추가|구현|수정|작성|변경|삭제)해\s?(?:줘|주세요)?[.\s]*$"
+)
+
+
+def _leads_off(sentence: str, before: bool) -> bool:
+    return bool(_LEADS_OFF.search(sentence) or (before and _TASK_ABROAD.search(sentence)))
+
+
+def wishes(trace: Trace, words: Sequence[Typed] | None = None) -> list[Wish]:
+    """The lasting wishes of a session, in order, each once; what is withdrawn next is none. `words`
+    are what the user typed, where that is known."""
     found: dict[str, Wish] = {}
     before, latest = "", set[str]()
     programs = cache(lambda: _programs(trace))  # few sentences need them
-    for said in typed(trace):
-        told = list(sentences(said.text))
+    for said in typed(trace) if words is None else words:
+        told = list(said.sentences)
         if _WITHDRAWS.match(said.text):
             found = {key: wish for key, wish in found.items() if key not in latest}
         answers = said.worked and len(_NUMBERED.findall(said.text)) >= _FEW
@@ -389,13 +398,17 @@ def _wishes_in(
     said: Typed, told: list[str], before: str, programs: Callable[[], frozenset[str]]
 ) -> Iterator[Wish]:
     """The wishes in what was typed in one go, after the sentence `before`."""
+    for text in (followed_page(said.text), worked_command(said.text) if said.worked else ""):
+        if text:
+            yield Wish(said.turn, text, "rule")
     for at, given in enumerate(told):
         if (thing := remembered(told, at)) and not _UNDOES.search(thing):
             yield Wish(said.turn, _plain(thing)[:_LONGEST], "rule")
             continue
         strength, sentence = _strength(given, said.worked), given
-        long = (len(given) > _FAR + _BRIEF and is_working_rule(given)) or language_of_work(given)
-        if strength is None or long or _UNDOES.search(given) or tells_where(given):
+        long = len(given) > _FAR + _BRIEF or is_standing(given) or language_of_work(given)
+        rules = long and is_working_rule(given)
+        if strength is None or rules or _UNDOES.search(given) or tells_where(given):
             sentence = _ruling_part(given, said.worked)
             strength = "rule" if sentence else strength
             sentence = sentence or given
@@ -418,20 +431,16 @@ def _wishes_in(
             strength = "product"
         wide = bool(WIDE.search(sentence))
         pointed = whole != sentence and not (wide and whole.startswith(sentence))
-        few = bool(
-            named
-            or (wide and strength == "rule")
-            or _FIRM.match(sentence)
-            or is_working_rule(sentence)
-            or _BY_TOOL.match(sentence)
-        )
-        if so or _stands_alone(whole, pointed=pointed, few=few):
+        few = named or (wide and strength == "rule") or is_working_rule(sentence)
+        few = few or bool(_FIRM.match(sentence) or _BY_TOOL.match(sentence))
+        if so or language_of_work(whole) or _stands_alone(whole, pointed=pointed, few=few):
             yield Wish(said.turn, _plain(whole), strength, _last_part(said.refused) if so else "")
 
 
 _UNSEEN = late_pattern(r"[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
 _FILLS = late_pattern(
-    r"\s*(?:(?:yes|yeah|ok|okay|but|and|also|so|well|sure)\b[,\s]+|no,\s*)+", re.IGNORECASE
+    r"\s*(?:/[\w:-]+\s+(?=\w))?(?:(?:yes|yeah|ok|okay|but|and|also|so|well|sure)\b[,\s]+|no,\s*)*",
+    re.IGNORECASE,
 )
 
 
@@ -443,7 +452,7 @@ def _plain(text: str) -> str:
 
 
 _FAR, _BRIEF = 100, 60
-_CLAUSE = late_pattern(r",\s+(?:and\s+|but\s+)?")
+_CLAUSE = late_pattern(r"[,.;]\s+(?:and\s+|but\s+)?")
 _WIDE_CLAUSE = late_pattern(r"[,，;；]\s*")
 
 
@@ -478,9 +487,9 @@ def _explained(at: int, told: list[str], before: str, strength: Strength) -> str
     if sentence.endswith((":", "：")) and at + 1 < len(told):
         return f"{sentence} {told[at + 1]}"
     needed = before if not at and _ANSWERS.match(sentence) else ""
-    if at and not _LEADS_OFF.search(told[at - 1]):
+    if at and not _leads_off(told[at - 1], before=True):
         needed = told[at - 1]
-    kept = " ".join(t for t in told if t == sentence or not _LEADS_OFF.search(t))
+    kept = " ".join(t for n, t in enumerate(told) if n == at or not _leads_off(t, n < at))
     whole = kept if len(kept) <= _WHOLE else f"{needed} {sentence}"
     goes_on = at + 1 < len(told) and _GOES_ON.match(told[at + 1])
     if strength == "rule" and not goes_on and _says_all(sentence, kept):
@@ -490,11 +499,6 @@ def _explained(at: int, told: list[str], before: str, strength: Strength) -> str
     some = (whole.strip(), f"{needed} {sentence}".strip())
     fits = (t for t in some if not (_FOR_ONCE.search(t) or _UNDOES.search(t)))
     return next(fits, sentence)
-
-
-def tells_where(text: str) -> bool:
-    """Whether a text says where something is or what it is called, rather than what is wished."""
-    return _PLACED.search(text) is not None
 
 
 def is_lasting(prompt: str) -> bool:

@@ -39,7 +39,7 @@ from tacit.learn.findings import EVERYBODYS_CHECKS, KNOWN_TO_ALL, is_goal, is_st
 from tacit.learn.inquiry import Inquiry
 from tacit.learn.lint_rules import rules_named
 from tacit.learn.quotations import ONLY_WHEN_ASKED, REQUEST_PHRASES
-from tacit.learn.rates import (
+from tacit.learn.runs import (
     CALLED_WRONGLY,
     Done,
     Run,

@@ -50,7 +50,7 @@ from tacit.learn.distil.distilled_skill import MORE, SkillWriter, Written, plan_
 from tacit.learn.distil.lessons import Lesson, LessonQuote, claim_of
 from tacit.learn.distil.support import KnownLesson, Lessons, Side, open_lessons
 from tacit.learn.inquiry import Inquiry, answer_job, most_cost, read_answer, reply_of
-from tacit.learn.rates import lasting_runs
+from tacit.learn.runs import lasting_runs
 from tacit.learn.segments import Segment, segment_trace, segments
 from tacit.learn.signals import step_names
 from tacit.traces.command_purposes import purpose

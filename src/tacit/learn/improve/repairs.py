@@ -19,7 +19,7 @@ from tacit.base import database
 from tacit.base.setting_sections import ImproveSettings
 from tacit.changes.neighbours import resemblance, sketch
 from tacit.learn.skill_runs import RunStep, SkillRun
-from tacit.traces.command_purposes import simple_commands
+from tacit.traces.command_line import simple_commands
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import ToolCall
 

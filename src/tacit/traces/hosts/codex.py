@@ -317,6 +317,8 @@ class Codex(JsonlHost):
             given = payload.get("arguments", payload.get("input", payload.get("action")))
             if name == "exec" and isinstance(given, str):
                 name, given = _scripted(given)
+            elif patch := _patch_in_shell(given):
+                name, given = "apply_patch", {"input": patch}
             into.called(call, name, given, at)
             asks = values.arguments(given)
             if first := into.state.get("running", {}).get(
@@ -381,6 +383,19 @@ def _scripted(script: str) -> tuple[str, dict[str, Any]]:
     return "exec", {"input": script}
 
 
+_APPLIES = re.compile(
+    r"(?:(?:ba|z|da)?sh -l?c )?\s*(?:cd \S+ && )?apply_patch\s.*?(?=\*\*\* Begin Patch)", re.DOTALL
+)
+
+
+def _patch_in_shell(given: Any) -> str:
+    """The patch that a command applies: Codex takes that out of the shell's hands."""
+    command = values.arguments(given).get("command")
+    text = " ".join(map(str, command)) if isinstance(command, list) else str(command or "")
+    found = _APPLIES.match(text)
+    return text[found.end() :] if found else ""
+
+
 def _decoded(text: str, named: dict[str, str] | None = None) -> str:
     """A string of a script as it is meant, with the values of `named` put in."""
     inside = text[1:-1].replace("\\`", "`").replace("\\'", "'")
@@ -413,6 +428,8 @@ def _output(output: Any) -> tuple[str, bool]:
         code, result = values.exit_code(envelope["head"]), result[envelope.end() :]
         result = result.removeprefix("\n") if isinstance(output, list) else result  # its own block
         head = "".join(_UNKNOWN.findall(envelope["head"])[:1])
+    elif ended := _BY_SANDBOX.match(result):
+        return result[ended.end() :], True
     if result.startswith('{"'):
         parts = [values.mapping(values.decoded_json(line)) for line in result.splitlines()]
         if all("output" in part for part in parts):
@@ -428,6 +445,13 @@ def _output(output: Any) -> tuple[str, bool]:
 
 _UNKNOWN = re.compile(r"^(?:Process running with session ID \d+|Script \w+\b.*)$", re.MULTILINE)
 """By which Codex says that it does not know how a command ended; it stays before the output."""
+
+
+_BY_SANDBOX = re.compile(
+    r"failed in sandbox \w+ with execution error: (?:sandbox denied exec error, exit code:"
+    r" [1-9]\d*, stdout: (?:, stderr: )?)?"
+)
+"""How older versions begin what a command printed that ended with another code than 0."""
 
 
 HOSTS = (Codex(),)

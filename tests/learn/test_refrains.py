@@ -1,0 +1,88 @@
+"""What the user comes back to in session after session, in other words each time."""
+
+import pytest
+
+from tacit.learn.demands import RequestFinding
+from tacit.learn.drafts import draft
+from tacit.learn.findings import count_findings
+from tacit.testing.sample_sessions import called, made, ran
+from tacit.traces.trace import Trace
+
+
+def answered(*prompts: str, by: str = "ls", path: str = "") -> list[Trace]:
+    """A session each, with a prompt that was answered by a command or by changing a file."""
+    step = called("Edit", {"file_path": path}) if path else ran(by)
+    return [
+        made(["Go", ran("pwd")], [prompt, step], session=f"r{n}", project="/p/app")
+        for n, prompt in enumerate(prompts)
+    ]
+
+
+def found(traces: list[Trace]) -> list[RequestFinding]:
+    return [one for one in count_findings(traces) if isinstance(one, RequestFinding)]
+
+
+SAID = [
+    ("restart the gateway now", "ok, please restart both gateways", "can you restart the gateway?"),
+    ("ok go back to trunk", "we need to go back to trunk first", "now go back to trunk and pull"),
+    ("starte den Broker neu", "bitte starte den Broker", "jetzt starte nochmal den Broker"),
+    ("relance le worker", "maintenant relance aussi le worker", "relance donc le worker"),
+    (
+        "reinicia el servidor",
+        "por favor reinicia el servidor",
+        "ahora reinicia el servidor otra vez",
+    ),
+    ("riavvia il server", "per favore riavvia il server", "ora riavvia il server di nuovo"),
+    ("reinicie o servidor", "por favor reinicie o servidor", "agora reinicie o servidor de novo"),
+    ("перезапусти сервер", "пожалуйста перезапусти сервер", "теперь перезапусти сервер ещё раз"),
+    ("重建索引", "请重建全部索引，然后看结果", "数据变了，重建索引"),
+    ("索引を再構築してください", "念のため索引を再構築して", "まず索引を全部再構築して"),
+    ("인덱스 재구축 해줘", "다시 인덱스 재구축 부탁해 줘", "먼저 인덱스 재구축 해줘"),
+]
+
+
+@pytest.mark.parametrize("said", SAID, ids=range(len(SAID)))
+def test_the_same_order_in_other_words(said: tuple[str, ...]) -> None:
+    """By the verb of a clause and what it is about, wherever the language puts the verb."""
+    (one,) = found(answered(*said, by="svc cycle all"))
+    assert (one.verb, len(one.sessions), one.answered_by) == ("", 3, ("svc cycle",))
+    text = draft(one).text
+    assert "svc cycle" in text
+    assert any(sentence in text for sentence in said)
+    assert found(answered(*said[:2])) == []
+
+
+def test_an_order_that_was_answered_with_changed_code_is_a_task() -> None:
+    """Documents are no code."""
+    said = ("export the ledger", "please export the ledger again", "now export the ledger")
+    assert found(answered(*said, path="/p/app/src/ledger.py")) == []
+    assert found(answered(*said, path="/p/app/notes/out.md"))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("tell me about the broker", "please tell me of the broker", "ok tell me the broker"),
+        ("should we restart the gateway?", "why restart the gateway", "is the gateway up"),
+        ("gateway restart failed", "gateway: no restart", "the gateway did restart"),
+        ("为什么要重建索引", "如何重建索引", "是否重建索引"),
+        ("开始执行", "好的，开始执行吧", "开始执行，谢谢"),
+        ("索引が再構築されます。", "索引は再構築されました。", "索引の再構築です。"),
+    ],
+)
+def test_what_is_asked_or_told_is_no_order(said: tuple[str, ...]) -> None:
+    """Nor is what asks for an answer, or lets the agent go on."""
+    assert found(answered(*said)) == []
+
+
+def test_a_line_that_was_pasted_into_several_sessions_is_no_refrain() -> None:
+    line = "Restart the gateway once the ledger has been migrated over"
+    assert found(answered(line, line, line)) == []
+
+
+def test_what_is_kept_as_a_rule_or_as_a_request_is_not_told_twice() -> None:
+    """A rule stays by itself, and what one of the known verbs stands for is counted there."""
+    said = tuple(f"{lead}commit the ledger" for lead in ("", "ok ", "please "))
+    assert [one.verb for one in found(answered(*said))] == ["commit"]
+    rule = tuple(f"{lead}always restart the gateway" for lead in ("", "ok ", "please "))
+    assert found(answered(*rule)) == []
