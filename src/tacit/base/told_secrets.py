@@ -207,9 +207,16 @@ _TURN = late_pattern(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])")
 # Who logs in with a name and a password, told side by side.
 LOGIN = late_pattern(
     rf"(?i:log ?in|sign ?in|ssh in|melde|zugangsdaten|anmeldedaten|identifiants?|credenci\w{{2,6}}"
-    rf"|inloggegevens|credenziali|dane logowania|basic auth){_WORDS}{{0,6}}?"
+    rf"|inloggegevens|inloggen|einloggen|connecte\S{{0,9}}|acced\w{{1,4}}|zaloguj|entrar?"
+    rf"|credenziali|dane logowania|basic auth){_WORDS}{{0,6}}?"
     r"[ \t:]{1,3}[\w.@-]{2,30}(?:[ \t](?:and|und|et|y|e|en|och)[ \t]|[ \t]?/[ \t]|:)[\"'`]?"
     rf"{_SAID}"
+)
+
+# A name that is only ever logged in with, and the password behind it.
+PAIR = late_pattern(
+    r"(?<![\w/.@-])(?i:admin|administrator|root|support|backup|operator|guest)[ \t]?/[ \t]"
+    rf"[\"'`]?{_SAID}"
 )
 
 
@@ -256,7 +263,15 @@ _FORMS: tuple[_Form, ...] = (
         (
             "log in", "login", "sign in", "ssh in", "melde ", "zugangsdaten", "anmeldedaten",
             "inloggegevens", "credenziali", "dane logowania", "identifiant", "credenc",
-            "basic auth",
+            "basic auth", "inloggen", "einloggen", "connecte", "accede", "accedi", "zaloguj",
+            "entrar ", "entra ",
+        ),
+    ),
+    (
+        PAIR, "password", lambda match: is_made_up(match["s"].rstrip(_STOPS)),
+        (
+            "admin /", "root /", "support /", "backup /", "administrator /", "operator /",
+            "guest /", "admin/ ", "root/ ",
         ),
     ),
     (
@@ -295,7 +310,7 @@ def _is_key(value: str) -> bool:
 KEYS = ("key", "token", "chave", "chiave", "clave", "klucz", "sleutel")
 FOREIGN_KEYS = (
     "schlüssel", "clé", "ключ", "токен", "キー", "トークン", "키", "토큰", "密钥", "密鑰", "金鑰",
-    "令牌",
+    "令牌", "anahtarı", "مفتاح", "कुंजी",
 )  # fmt: skip
 # Somebody hands over a key: its value stands a few words behind the word for one.
 HANDED_KEY = late_pattern(
@@ -328,10 +343,10 @@ def handed_keys(text: str, small: str, found: Iterable[int]) -> Iterator[tuple[i
             continue  # the end of another word
         handed = _HANDS.search(about)
         mixed = classes(value.replace("-", "").replace("_", "")) == 3 and is_random(value, 24)
-        hexadecimal = handed and _HEX.fullmatch(value) and gap.endswith((":", "：", "→", " is"))
-        if (
-            mixed and (handed or _KEY_OF.search(before) or _KEY_OF.search(match["gap"].lower()))
-        ) or hexadecimal:
+        given = gap.endswith((":", "：", "→", " is"))
+        of_api = _KEY_OF.search(before) or _KEY_OF.search(match["gap"].lower())
+        hexadecimal = (handed or of_api) and _HEX.fullmatch(value) and given
+        if (mixed and (handed or of_api or given)) or hexadecimal:
             yield *match.span("s"), "assigned-secret"
 
 
