@@ -702,3 +702,34 @@ def test_work_grows_with_the_length(unit: str) -> None:
     cost(400)  # fills what is kept between calls
     small, large = cost(4_000), cost(40_000)
     assert large <= 12 * small, (small, large)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("管理画面には admin / fujisan3776 でログインしてください", "fujisan3776"),
+        ("Connecte-toi avec support / tournesol2020 et regarde", "tournesol2020"),
+        ("the key for staging: AhWsunkwKnRgFRg1uC9vE2KKImWG", "AhWsunkwKnRgFRg1uC9vE2KKImWG"),
+        ("API कुंजी: ff3bcbc16faabd1176872a7e400d3c0e इसे", "ff3bcbc16faabd1176872a7e400d3c0e"),
+        ("cargo login --registry internal Ye7cgI2QjjbOOXqk4xNIcfzdn", "Ye7cgI2QjjbOOXqk4xNIcfzdn"),
+        ("fly secrets set HOOK=fzJx1WBKgFTAfrLCMdlRFms0D6", "fzJx1WBKgFTAfrLCMdlRFms0D6"),
+        ("BORG_PASSPHRASE='Every tide turns twice' borg create", "Every tide turns twice"),
+        ("NEO4J_AUTH=neo4j/Graph_Paper5", "Graph_Paper5"),
+    ],
+)  # fmt: skip
+def test_a_login_told_as_a_pair_and_what_programs_take(text: str, secret: str) -> None:
+    assert secret not in secrets.redact(text).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the roles are admin / Viewer2 and root / Group3",
+        "the cache key for staging: AhWsunkwKnRgFRg1uC9vE2KKImWGoJEZ",
+        "copy it to backup / restore2024-dumps/old",
+        "export BORG_PASSPHRASE='$FROM_VAULT'",
+        "fly secrets set HOOK=$HOOK",
+    ],
+)
+def test_roles_caches_and_references_are_no_logins(text: str) -> None:
+    assert secrets.redact(text).text == text

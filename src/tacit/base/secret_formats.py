@@ -214,7 +214,7 @@ _SERVICES = (
         "discord-token",
         "M N O",
         rf"[MNO]{_WORD}{{23,27}}\.{_WORD}{{6}}\.{_WORD}{{27,38}}",
-        "discord",
+        "discord client.login bot.run bot.login",
     ),
     _inside("telegram-token", ":AA", rf"(?<=[0-9]{{8}}):AA{_WORD}{{33}}"),
     _token("stripe-key", "sk_live_ rk_live_", rf"[sr]k_live_{_ALNUM}{{16,250}}"),

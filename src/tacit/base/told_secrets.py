@@ -223,6 +223,11 @@ PAIR = late_pattern(
 _OF_WHOM = late_pattern(r"(?i:sim|admin|card|user|account|door|bank|phone|login|unlock|atm)[_-]\Z")
 
 
+def _is_password_of(value: str) -> bool:
+    """`admin / Viewer2` are two roles."""
+    return sum(c.isdigit() for c in value) > 1 and is_made_up(value)
+
+
 def _is_pin(match: re.Match[str]) -> bool:
     """`LED_PIN: 2048` is a part of a device."""
     at = match.start()
@@ -268,7 +273,7 @@ _FORMS: tuple[_Form, ...] = (
         ),
     ),
     (
-        PAIR, "password", lambda match: is_made_up(match["s"].rstrip(_STOPS)),
+        PAIR, "password", lambda match: _is_password_of(match["s"].rstrip(_STOPS)),
         (
             "admin /", "root /", "support /", "backup /", "administrator /", "operator /",
             "guest /", "admin/ ", "root/ ",
