@@ -187,6 +187,8 @@ def test_an_option_that_was_chosen_was_worded_by_the_agent() -> None:
     ask = called("AskUserQuestion", {"questions": [{"options": options}]})
     chosen = msgspec.structs.replace(ask, reply="Always use the new parser here")
     assert wishes(made(["go", chosen])) == []
+    both = msgspec.structs.replace(ask, reply=", ".join(one["label"] for one in options))
+    assert wishes(made(["go", both])) == []
     typed = msgspec.structs.replace(ask, reply="Never use a parser that nobody maintains")
     assert [wish.text for wish in wishes(made(["go", typed]))] == [typed.reply]
 

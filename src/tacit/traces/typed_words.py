@@ -110,18 +110,25 @@ def _is_typed(prompt: str) -> bool:
 
 
 def _own_words(call: ToolCall) -> str:
-    """What the user typed to a call; an option that they chose was worded by the agent."""
+    """What the user typed to a call; options that they chose, one or several, were worded by the
+    agent."""
     if not call.reply or call.error == REFUSED:
         return call.reply
-    offered = set(_labels(call.arguments))
+    offered = sorted((label for label in _labels(call.arguments) if label), key=len, reverse=True)
     lines = dict.fromkeys(call.reply.splitlines())
-    return "\n".join(line for line in lines if line not in offered)
+    return "\n".join(line for line in lines if not _chosen(line, offered))
 
 
-def _labels(value: object) -> Iterator[object]:
+def _chosen(line: str, offered: Iterable[str]) -> bool:
+    for label in offered:
+        line = line.replace(label, "")
+    return not line.strip(" ,，、;")
+
+
+def _labels(value: object) -> Iterator[str]:
     """The labels of the options that a call offered, wherever they stand in its arguments."""
-    if isinstance(value, dict):
-        yield value.get("label")
+    if isinstance(value, dict) and isinstance(label := value.get("label"), str):
+        yield label
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for part in parts:
         yield from _labels(part)
