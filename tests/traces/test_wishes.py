@@ -300,6 +300,17 @@ def test_a_wish_that_is_withdrawn_is_none(taken_back: str) -> None:
     assert len(wishes(made(WORK, [rule], ["go on"], [taken_back]))) == 1
 
 
+def test_of_a_rule_for_the_moment_no_half_is_kept() -> None:
+    """A condition says nothing without what is to be done then."""
+    said = "Next time I ask for a summary, please skip what I've just mentioned."
+    assert wishes(made(WORK, [said])) == []
+
+
+def test_what_git_hints_at_is_not_the_users() -> None:
+    said = "push failed\nhint: Always integrate the remote changes before pushing again.\nhint: x"
+    assert wishes(made(WORK, [said])) == []
+
+
 def test_a_long_paragraph_was_dictated() -> None:
     """What is as long and has lines was pasted."""
     talk = "We talked about the importer and its tables and what people expect of them. " * 11

@@ -216,6 +216,7 @@ _FENCE = late_pattern(
 )
 _PASTED = late_pattern(
     r"^\s*(?:(?:\d+\.\s+)?(?:Critical|High|Medium|Low|Major|Minor|Nit|P[0-3])(?:\s+Severity)?(?::|$)"
+    r"|(?:fatal|hint|remote):\s|error:\sfailed\sto\s"
     r"|[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
 )
 _IMAGE = late_pattern(

@@ -275,15 +275,14 @@ _MANNER = Alternatives(
 )
 _FOR_ONCE = Alternatives(
     r"""\bfor\s+(?:now|the\s+moment|today|this\s+(?:one|time|session|task|pr|commit|test))\b
-    | \bright\s+now\b
-    | \bthis\s+(?:time|once|session)\b | (?<!users\s)\byet\b
-    | (?<!of\s)(?<!from\s)(?<!ing\s)\btoday\b | \btemporarily\b
-    | \bat\s+this\s+point\b
+    | \bright\s+now\b | \bthis\s+(?:time|once|session)\b | (?<!users\s)\byet\b
+    | (?<!of\s)(?<!from\s)(?<!ing\s)\btoday\b | \btemporarily\b | \bat\s+this\s+point\b
     | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|care
     |have(?!\s+(?:any\s+)?access)|mind|need)\b(?!\s+(?:any\s+)?backwards?\b)(?![^.?!]*,\s+we\s+(?:only|never|always)\b)
     | \b(?:don['’]?t|do\s+not)\s+\w+\s+anything\b
     | (?:^|,\s*)(?:do|fix|skip|take)\s+\d\b
-    | \bi(?:['’](?:ll|m)|ll|m\s+(?:\w+ing|not|ok|done))\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
+    | \bi(?:['’](?:ll|m)|ll|m\s+(?:\w+ing|not))\b
+    | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
     | \blines?\s+\d | \b(?:above|below|following)\s+(?:list|table|items?|findings?|points?)\b
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | (?<![/\\])\b[0-9a-f]{7,40}\b(?![/\\]) | [#]\d+
     | \bjust\s+(?:this|now)\b | \b(?:i|you|we)(?:['’]ve)?\s+(?:just\s+)?mentioned\b
@@ -313,8 +312,7 @@ _BUILT = Alternatives(
     |icons?|logos?|menus?|modals?|navbars?|pages?|panels?|popups?|screens?|sidebars?|toasts?
     |tooltips?|tree\s?views?|view\s?trees?|webviews?|widgets?|displayed|hidden|visible
     |render(?:ed)?|hover|clicked)\b | 按[钮鈕] | [颜顏]色 | [图圖][标標] | [弹彈]窗 | ボタン
-    | アイコン | 버튼
-    | ^\W*(?:`\w+`|\[[\w.]+\]\(\S+\))""",
+    | アイコン | 버튼 | ^\W*(?:`\w+`|\[[\w.]+\]\(\S+\))""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Words that speak of all work to come, whatever it is about.
@@ -466,8 +464,10 @@ def _ruling_part(sentence: str, worked: bool) -> str:
         return parts[first]
     told = (p for p in parts[first:] if not p.endswith("?"))
     kept = [p for p in told if not (_UNDOES.search(p) or _FOR_ONCE.search(p))]
-    text = ", ".join(kept)
-    return text if text.count("(") == text.count(")") else ""
+    when = r"(?:the\s+next|next\s+time|when|if|once|every|each|before|after|unless)\b"
+    if len(kept) == 1 < len(parts) - first and re.match(when, kept[0], re.IGNORECASE):
+        return ""  # what was to be done then is not among it
+    return text if (text := ", ".join(kept)).count("(") == text.count(")") else ""
 
 
 def _told_part(sentence: str, worked: bool) -> str:
