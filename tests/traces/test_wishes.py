@@ -309,6 +309,8 @@ def test_of_a_rule_for_the_moment_no_half_is_kept() -> None:
 def test_what_git_hints_at_is_not_the_users() -> None:
     said = "push failed\nhint: Always integrate the remote changes before pushing again.\nhint: x"
     assert wishes(made(WORK, [said])) == []
+    (wish,) = wishes(made(WORK, [f"{said}\nNever push by force to a shared branch."]))
+    assert wish.text == "Never push by force to a shared branch."
 
 
 def test_a_long_paragraph_was_dictated() -> None:

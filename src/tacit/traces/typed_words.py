@@ -216,9 +216,10 @@ _FENCE = late_pattern(
 )
 _PASTED = late_pattern(
     r"^\s*(?:(?:\d+\.\s+)?(?:Critical|High|Medium|Low|Major|Minor|Nit|P[0-3])(?:\s+Severity)?(?::|$)"
-    r"|(?:fatal|hint|remote):\s|error:\sfailed\sto\s"
     r"|[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
 )
+_HINTED = late_pattern(r"\s*(?:fatal|hint|remote):\s")
+"""What git prints; what the user typed may stand behind it."""
 _IMAGE = late_pattern(
     r"\[(?:image|screenshot|attachment|pasted\s+image)\b[^\]\n]{0,40}\]", re.IGNORECASE
 )
@@ -241,7 +242,7 @@ def sentences(text: str) -> Iterator[str]:
     """The sentences that a person typed, without code, logs and quotations."""
     text = _BOXED.sub(" ", _FENCE.sub("\n", _IMAGE.sub("", text)))
     text = _LINKED.sub(r"\1 ", _REFERENCE.sub("", text))
-    lines = text.splitlines()
+    lines = [line for line in text.splitlines() if not _HINTED.match(line)]
     pasted = next((at for at, line in enumerate(lines) if _PASTED.match(line)), len(lines))
     for part in _BREAK.split("\n".join(lines[:pasted])):
         sentence = one_line(part or "").strip(" *-•")
