@@ -44,6 +44,11 @@ FRESH = (
     "tenth",
     "eleventh",
     "twelfth",
+    "thirteenth",
+    "fourteenth",
+    "fifteenth",
+    "sixteenth",
+    "seventeenth",
 )
 BEGIN, END = "<!-- rates -->", "<!-- /rates -->"
 Turns = list[list[str | Step]]

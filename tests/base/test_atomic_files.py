@@ -297,3 +297,23 @@ def test_what_a_killed_process_left_goes_and_nothing_else(
             os.path.basename(held),
         }
         assert (tmp_path / "tacit-examples" / "below").is_dir()
+
+
+def test_a_temporary_folder_that_is_taken_for_abandoned_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody whose clock is wrong removes it between its making and its lock."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    makes, made = tempfile.mkdtemp, []
+
+    def swept(*given: str) -> str:
+        made.append(makes(*given))
+        if len(made) < 3:
+            drop_abandoned(time.time() + 3600)
+        return made[-1]
+
+    monkeypatch.setattr("tempfile.mkdtemp", swept)
+    with TemporaryFolder() as folder:
+        assert folder == os.path.realpath(made[2])
+        assert os.listdir(tmp_path) == [os.path.basename(folder)]
+    assert not os.listdir(tmp_path)

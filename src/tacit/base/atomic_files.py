@@ -132,10 +132,14 @@ class TemporaryFolder:
         import tempfile
         import weakref
 
-        made = tempfile.mkdtemp(".tmp", f"tacit-{kind}-" if kind else "tacit-")
+        while True:  # a clock that is wrong makes it look abandoned before it is locked
+            made = tempfile.mkdtemp(".tmp", f"tacit-{kind}-" if kind else "tacit-")
+            with suppress(FileNotFoundError):
+                lock = os.open(made, OPEN_FOLDER)
+                if _take(lock) and os.path.isdir(made):
+                    break
+                os.close(lock)
         self.path = os.path.realpath(made)
-        lock = os.open(self.path, OPEN_FOLDER)
-        _take(lock)
         self.close = weakref.finalize(self, _let_go, self.path, lock, os.getpid())
 
     def __enter__(self) -> str:

@@ -27,6 +27,7 @@ from tacit.base.placeholders import (
     is_path,
     is_random,
     is_sample,
+    is_small_or_a_test,
     is_strong,
     is_weak,
 )
@@ -43,13 +44,20 @@ from tacit.base.secret_formats import (
     HEADER,
     HEADER_WORDS,
     IN_URL,
+    KEY_ENDS,
     PGPASS,
     PIPED,
     READERS,
 )
 from tacit.base.told_secrets import (
+    ALSO_TOLD,
     BEGINNINGS,
     FOREIGN_BEGINNINGS,
+    FOREIGN_KEYS,
+    KEYS,
+    handed_keys,
+    is_made_up,
+    named_keys,
     told_codes,
     told_passwords,
 )
@@ -61,21 +69,17 @@ Span = tuple[int, int, str]
 _PASSWORDS = (
     "passphrase", "password", "passwort", "passord", "passwd", "passcode", "kennwort", "contrasena",
     "clave", "senha", "wachtwoord", "haslo", "heslo", "parola", "salasana", "adgangskode", "jelszo",
-    "mdp", "pwd", "mot de passe", "mot_de_passe", "kata sandi", "palavra-passe",
+    "mdp", "pwd", "mot de passe", "mot_de_passe", "kata sandi", "palavra-passe", "contrasenya",
+    "lozink", "jelszav", "geslo", "hesl", "parool", "pasahitz", "kata laluan",
 )  # fmt: skip
 _FOREIGN = (
-    "contraseña", "hasło", "lösenord", "şifre", "parolă", "jelszó", "пароль", "парол", "κωδικός",
-    "סיסמה", "كلمة المرور", "كلمة السر", "비번",
+    "contraseña", "hasło", "hasła", "hasłem", "лозинк", "slaptažod", "lykilorð", "رمز عبور",
+    "گذرواژه", "lösenord", "şifre", "parolă", "jelszó", "пароль", "парол", "κωδικός", "סיסמה",
+    "كلمة المرور", "كلمة السر", "비번",
     "पासवर्ड", "รหัสผ่าน", "mật khẩu", "密码", "密碼", "口令", "パスワード", "비밀번호",
     "암호",
 )  # fmt: skip
-# Words for a key; what stands behind them is judged more strictly.
-_KEYS = ("key", "token", "chave", "chiave", "clave", "klucz", "sleutel")
-_FOREIGN_KEYS = (
-    "schlüssel", "clé", "ключ", "токен", "キー", "トークン", "키", "토큰", "密钥", "密鑰", "金鑰",
-    "令牌",
-)  # fmt: skip
-_BEYOND_ASCII = (*_FOREIGN, *_FOREIGN_KEYS, *FOREIGN_BEGINNINGS)
+_BEYOND_ASCII = (*_FOREIGN, *FOREIGN_KEYS, *FOREIGN_BEGINNINGS)
 _LETTERS = "".join(next(c for c in word if not c.isascii()) for word in _BEYOND_ASCII)
 _find_foreign_letter = re.compile(f"[{_LETTERS}{_LETTERS.upper()}]").search
 """One of these stands wherever one of those words does."""
@@ -101,7 +105,8 @@ _WORD = (
 _REST = r"(?P<rest>[A-Za-z0-9_.-]{0,40})"
 _SIGN = (
     r"(?:[\\\"'`\])}*]{0,6}[ \t]{0,20}(?::=|=>|->|={1,3}|:|：|[|]|→)[ \t]{0,20}"
-    r"|[\"']?>|[\"'][ \t]{0,4},[ \t]{0,20}(?=[\"'])|\((?=[\"'])|:[ \t]?[|>]-?\n[ \t]{1,40}"
+    r"|[\"']?>(?:\s{0,20}<[Vv]alue>)?|[ \t]{0,4}(?:[|]{2}|[?]{2})[ \t]{0,4}(?=[\"'`])"
+    r"|[\"'][ \t]{0,4},[ \t]{0,20}(?=[\"'])|\((?=[\"'])|:[ \t]?[|>]-?\n[ \t]{1,40}"
     r"|:[ \t]{0,4}&?[A-Za-z]{1,12}[ \t]{0,4}=[ \t]{0,4}|</\w{1,20}>\s{0,20}<\w{1,20}>"
     r"|\"[ \t]{0,4}\{[^{}]{0,120}?default\s{0,20}=\s{0,4}"
     r"|[\"']?,?\s{1,40}[\"']?[Vv]alue[\"']?\s{0,4}[:=]\s{0,4})"
@@ -137,7 +142,7 @@ PAIR = late_pattern(
 )
 
 _BEFORE_OPTION = late_pattern(
-    r"(?:^|[\s\"'(])(?:--?|/)[a-z0-9-]{0,40}$"  # --password X, -storepass X
+    r"(?:^|[\s\"'(])(?:--?|/)[a-z0-9.-]{0,40}$"  # --password X, -storepass X
     r"|(?:^|\s)(?:config|configure) set \S{0,60}$|(?:^|\s)setx [a-z0-9_]{0,40}$"
 )
 # `use password …`, `login NAME password …`, `set the password to …`: somebody hands it over.
@@ -147,13 +152,15 @@ _BEFORE_PASSWORD = late_pattern(
     r"(?: (?:le|la|el|a|o|il|dem|das|het))? $"
     r"|(?:^|[\s(])(?:login|user|username|account|uid|ssid)(?: is| with|:|=)?\s{1,4}\S{1,60}"
     r"[\s,;/]{1,10}(?:and |with )?$"
-    r"|(?:wifi connect|role|with login|encrypted|enable) [^\n]{0,40}$|(?:^|\s)enable $"
+    r"|(?:wifi connect|role|with login|encrypted|enable|privilege) [^\n]{0,40}$|(?:^|\s)enable $"
+)
+_COLUMN = late_pattern(  # `bindpw VALUE`, alone on its line
+    r"(?:\A|\n)[ \t]{0,8}[a-z][a-z0-9_.-]{1,30}(?<!proxy_)(?<!cgi_)(?<!grpc_)(?<!two_)(?<!one_)\Z"
 )
 _CHANGES = late_pattern(r"(?:set|chang|reset|updat)[a-z]{0,4} (?:the |my |our )?(?:[a-z]{1,20} )?$")
-_PREFIXES = (
-    "db", "user", "my", "pg", "smtp", "ftp", "root", "admin", "mail", "store", "key", "login",
-    "redis", "mongo", "sql", "http", "bind", "proxy", "vpn", "ssh", "app", "wifi", "sudo", "become",
-)  # fmt: skip
+_NO_PREFIX = late_pattern(
+    r"(?:by|com|tres|sur|over|under|multi|single|one|two|first|second|last|next|render|through)\Z"
+)
 
 
 def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) -> Iterator[Span]:
@@ -162,7 +169,7 @@ def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) ->
     words = words_in(lower, among)
     if not words and not tells_otherwise(text):
         return  # as most texts
-    for find in (_named, _told, _handed, _headers, _commands, _records):
+    for find in (_named, _keys, _told, _handed, _headers, _commands, _records):
         for start, end, rule in find(text, lower, words):
             # A quote inside a quoted text is written `\\"`: its backslash is not the value's.
             yield start, end - (text[end - 1 : end + 1] in ('\\"', "\\'")), rule
@@ -189,8 +196,8 @@ def words_in(lower: str, among: Iterable[str] | None = None) -> frozenset[str]:
         return frozenset([word for word in among if word in lower])
     if len(lower) < _SHORT and not _find_word(lower):
         return frozenset()
-    found = [word for word in _SEEDS if word in lower]
-    return frozenset(found + [long for word in found for long in _LONGER[word] if long in lower])
+    found = [seed for seed in _SEEDS if seed in lower]
+    return frozenset([word for seed in found for word in _GROUPS[seed] if word in lower])
 
 
 def _foreign(text: str) -> str:
@@ -255,7 +262,12 @@ def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None
         handed = _is_password_word(match["word"]) or "enable" in before
         alone = not match["word"].isascii() and _MADE_UP.match(match["s"] or "")
         handed = handed and bool(_BEFORE_PASSWORD.search(before))
-        if not (quoted or alone or handed or _BEFORE_OPTION.search(before)):
+        column = (
+            _COLUMN.search(before)
+            and ":" not in match[0]
+            and text[match.end() : match.end() + 1] in ("", "\n")
+        )
+        if not (quoted or alone or handed or column or _BEFORE_OPTION.search(before)):
             return None
         if "\n" in text[match.start() : match.start("open")] and "login" not in before:
             return None
@@ -300,7 +312,7 @@ def _strong_words(text: str, start: int, end: int, spoken: bool) -> Iterator[Spa
 def _told(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """What somebody tells in a sentence, some words away from the word for it."""
     small = _foreign(text)
-    names = [word for word in (*_PASSWORDS, "pw", "ww") if word in words]
+    names = [word for word in (*_PASSWORDS, *ALSO_TOLD) if word in words]
     named = {(at, at + len(word)) for word in names for at in places(lower, word)}
     named |= {(at, at + len(word)) for word in _FOREIGN if small for at in places(small, word)}
     alone = ((a, b) for a, b in sorted(named) if b - a > 3 or not lower[a - 1 : a].isalnum())
@@ -333,47 +345,19 @@ _NOW = late_pattern(
 )
 _LOGS_IN = late_pattern(r"[\"'`]?[ \t]{1,3}(?i:einlogg|anmeld|(?:to )?(?:log|sign) ?in)")
 
-# Somebody hands over a key: its value stands a few words behind the word for one.
-HANDED_KEY = late_pattern(
-    rf"(?i:{'|'.join((*_KEYS, *_FOREIGN_KEYS))})s?(?![A-Za-z_])"
-    r"(?P<gap>[^\n=;<>{}()\[\]|\\/\"]{0,40}?)(?<![^\s:：→「『“‘`'\"])[\"'`「『“‘]{0,2}"
-    r"(?P<s>[A-Za-z0-9_-]{24,128}+)(?=[\s\"'`,;.)」』”]|[^\x00-\x7f]|\Z)"
-)
-_HANDS = late_pattern(
-    r"(?<!\w)(?:here(?:['’]?s| is| are)?|hier|voici|ecco|eis|aqu[ií]|te paso|ti passo|tu masz|use"
-    r"|using|usa|utilise|verwende|nimm|my|our|meine?|unsere?|ma|mon|mi|minha|meu|mia|mio|mój)(?!\w)"
-    r"|вот|держи|мой|これ|こちら|这是|這是|我的|여기"
-)
-_KEY_OF = late_pattern(r"(?<![a-z])(?:api|access|bearer|secret)[ -]?\Z|(?<![a-z])api(?![a-z])")
-_NO_KEY = late_pattern(
-    r"publi|públi|öffentl|finger|hash|sha|sum(?!\w)|digest|sign|cache|primary|foreign|host|commit|ssh"
-    r"|gpg|object|s3|sort|partition|idempot|site|ids?(?!\w)|name|doc|публич|公開|公开|公钥|공개"
-)
-
 
 def _handed(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """A key or a token that somebody hands over, or that is called one of an API."""
-    found = {at for word in _KEYS if word in words for at in places(lower, word)}
+    found = {at for word in KEYS if word in words for at in places(lower, word)}
     small = _foreign(text)
-    found |= {at for word in _FOREIGN_KEYS for at in places(small, word)}
-    for match in filter(None, (HANDED_KEY.match(text, at) for at in found)):
-        value, at = match["s"], match.start()
-        before = (small or lower)[max(0, at - 30) : at].rpartition("\n")[2]
-        about, gap = f"{before}|{match['gap'].lower()}", match["gap"].rstrip()
-        if _NO_KEY.search(about) or is_sample(value) or value.startswith("AAAA"):
-            continue
-        if before[-1:].isascii() and before[-1:].isalpha() and not before.endswith("api"):
-            continue  # the end of another word
-        handed = _HANDS.search(about)
-        mixed = classes(value.replace("-", "").replace("_", "")) == 3 and is_random(value, 24)
-        hexadecimal = handed and _HEX.fullmatch(value) and gap.endswith((":", "：", "→", " is"))
-        if (
-            mixed and (handed or _KEY_OF.search(before) or _KEY_OF.search(match["gap"].lower()))
-        ) or hexadecimal:
-            yield *match.span("s"), "assigned-secret"
+    found |= {at for word in FOREIGN_KEYS for at in places(small, word)}
+    yield from handed_keys(text, small or lower, found)
 
 
-_HEX = late_pattern("[0-9a-f]{32,128}")
+def _keys(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+    """A name whose last word means a key, and a value that only a key looks like."""
+    found = ((word, at) for word in KEY_ENDS if word in words for at in places(lower, word))
+    yield from named_keys(text, found)
 
 
 def _begins_name(text: str, at: int, before: str) -> bool:
@@ -385,7 +369,7 @@ def _begins_name(text: str, at: int, before: str) -> bool:
     long = text[at : at + 5].lower() not in ("pass", "pw") and re.match(
         "(?i:passw|passp|passc|passo|pwd)", text[at : at + 5]
     )
-    return bool(long) or before.endswith(_PREFIXES)
+    return bool(long) or not _NO_PREFIX.search(before)
 
 
 def _is_password_word(word: str) -> bool:
@@ -418,18 +402,25 @@ def _is_telling_value(match: re.Match[str], value: str, for_password: bool, befo
     if REFERENCE.match(value) and not (value[0] == "/" and len(value) >= 32 and not for_password):
         return False
     quoted = match.string[match.end("word") : match.end("word") + 1] in ('"', "'")
+    sign = match.string[match.end("word") : match.start("s")]
     bare = match["word"].lower() in ("pass", "pw", "mdp", "clave") and not (
-        quoted or before.endswith(("_", "-", ".", "@", "/"))
+        quoted
+        or before[-1:].isalpha()
+        or before.endswith(("_", "-", ".", "@", "/"))
+        or (before.endswith((" -passin ", " -passout ", " -pass ")) or sign == "=")
     )
     if for_password:
         # `PASS: TestParse2/case_1` is a test, not a password.
-        return is_password(value) and not (bare and _is_small_or_a_test(match["word"], value))
+        return (is_password(value) or is_made_up(value)) and not (
+            bare and is_small_or_a_test(match["word"], value)
+        )
     value = value.removeprefix("base64:")
     digits = sum(c.isdigit() for c in value)
     if UUID.fullmatch(value):
         return True
     if match["word"] == "SECRET" and not rest and before.endswith("_"):
-        return is_password(value) and len(re.findall("[-_.]", value)) < 3  # JWT_SECRET=
+        made_up = is_made_up(value) or is_password(value)
+        return made_up and len(re.findall("[-_.]", value)) < 3  # JWT_SECRET=
     if digits == len(value) or is_code(value):
         return False
     if len(value) >= 8 and digits and SIGN_BETWEEN.search(value) and classes(value) >= 3:
@@ -439,14 +430,6 @@ def _is_telling_value(match: re.Match[str], value: str, for_password: bool, befo
     return len(value) >= 16 and entropy(value) >= 3.2 and (digits >= 2 or is_random(value))
 
 
-def _is_small_or_a_test(word: str, value: str) -> bool:
-    """What follows the bare word `pass` is often a number, an argument or the name of a test."""
-    if not (_SMALL.search(value) and _CAPITAL.search(value)):
-        return True
-    return word.isupper() and bool(WORDS.fullmatch(value))
-
-
-_SMALL, _CAPITAL = late_pattern("[a-z]"), late_pattern("[A-Z]")
 _MADE_UP = late_pattern(r"(?=[!-~]{8,})(?=\D{0,30}\d\D{0,30}\d)[!-~]+\Z")
 
 
@@ -495,10 +478,10 @@ def _cookies(jar: re.Match[str]) -> Iterator[Span]:
 
 def _is_url_password(match: re.Match[str]) -> bool:
     named = match["user"].startswith(("$", "{", "%")) or "example" in match["host"].lower()
-    return not named and not is_weak(match["s"])
+    return not named and (not is_weak(match["s"]) or is_made_up(match["s"]))
 
 
-_find_option = re.compile(" -(?:[pPNawkKUub]|hmac|-body|-value)").search
+_find_option = re.compile(" -(?:[pPNawkKUub]|hmac|xp|-body|-value)").search
 """Whether one of those options stands in a text at all."""
 
 
@@ -514,7 +497,7 @@ def _commands(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     for word in ("-u", "-U", "--user", "--proxy-u") if "curl" in words else ():
         for at in places(text, word):
             match = CURL_USER.match(text, at)
-            if match and "curl" in lower[max(0, at - 300) : at] and not is_weak(match["s"]):
+            if match and "curl" in lower[max(0, at - 300) : at] and _is_given(match["s"]):
                 yield *match.span("s"), "password"
     for word, pattern in COMMANDS.items():
         if word in words:
@@ -530,7 +513,8 @@ def _given(matches: Iterable[re.Match[str] | None]) -> Iterator[Span]:
 
 def _is_given(value: str) -> bool:
     """Whether an argument is a password; without a letter it is a port, or two."""
-    return bool(LETTER.search(value)) and not is_weak(value) and not is_path(value)
+    strange = not is_weak(value) or is_made_up(value)
+    return bool(LETTER.search(value)) and strange and not is_path(value)
 
 
 def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
@@ -556,24 +540,29 @@ _READ_BY = ("sudo", "pass", "kinit", "cryptsetup", "secret", "token", "key")
 _LOGINS = ("cred", "log in", "login")
 # Each pattern above begins at such a word, in small letters, at such a sign, or at an option.
 _OTHER_WORDS = (
-    *_ACCOUNTS,
-    *HEADER_WORDS,
-    "auth",
-    "cookie",
-    "curl",
-    "sudo",
-    "kinit",
-    *_LOGINS,
-    *COMMANDS,
-    *_KEYS,
-    *_PASSWORDS,
-    *BEGINNINGS,
-    "ww",
-)
+    *_ACCOUNTS, *HEADER_WORDS, "auth", "cookie", "curl", "sudo", "kinit", *_LOGINS, *COMMANDS,
+    *KEY_ENDS, *KEYS, *_PASSWORDS, *BEGINNINGS, *ALSO_TOLD,
+)  # fmt: skip
 _ALL_WORDS = tuple(dict.fromkeys((*_ANCHORS, *_OTHER_WORDS)))
-_SEEDS = tuple(word for word in _ALL_WORDS if sum(part in word for part in _ALL_WORDS) == 1)
-_LONGER = {seed: [word for word in _ALL_WORDS if seed in word and word != seed] for seed in _SEEDS}
-"""Words that hold another of them, so that they stand nowhere without it."""
+# What several of them hold, so that one look tells that none of those stands there.
+_STEMS = (
+    " code", "connect", "parol", "contrasen", "kata ", "encrypt", "daten", "user", "chiave", "tool",
+    "gegevens",
+)  # fmt: skip
+_SEEDS = tuple(
+    word
+    for word in dict.fromkeys((*_STEMS, *_ALL_WORDS))
+    if not any(part in word and part != word for part in (*_STEMS, *_ALL_WORDS))
+)
+_GROUPS = {
+    seed: [
+        word
+        for word in _ALL_WORDS
+        if max((part for part in _SEEDS if part in word), key=len) == seed
+    ]
+    for seed in _SEEDS
+}
+"""By the shortest part of a word that is looked for, the words that stand nowhere without it."""
 _SIGNS = ("://", " /p:", ":5432:", ":*:")
 _SHORT = 40
 """Characters up to which one expression is quicker than a look for each word."""

@@ -83,6 +83,37 @@ def is_random(value: str, least: int = 16) -> bool:
     return changes >= len(value) / 5
 
 
+_TURN = late_pattern(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
+_DIGITS = late_pattern("[0-9]{2}")
+_HEX = late_pattern("[0-9a-fA-F-]+")
+_ENCODING = late_pattern(
+    r"(?:base|sha|utf|md|[rehp]s|oauth|ipv|x|v|ed|aes|rsa|gpt|int|str)[-_]?\d", re.I
+)
+
+
+def is_made_key(value: str, least: int = 16) -> bool:
+    """Whether letters and digits alternate as in a key that a program made, not as in a name."""
+    if len(value) < least or ADDRESS.fullmatch(value) or is_sample(value):
+        return False
+    if is_code(value) or is_path(value):
+        return False
+    turns, digits = len(_TURN.findall(value)), sum(c.isdigit() for c in value)
+    if len(value) < 16:
+        plain = value.replace("-", "").replace("_", "").isalnum() and not _ENCODING.match(value)
+        return (
+            plain
+            and digits >= 2
+            and (turns >= 4 or (bool(_DIGITS.search(value)) and turns >= 2))
+            and not WORDS.fullmatch(value)
+        )
+    mixed = classes(value.replace("-", "").replace("_", "")) >= 3 and is_random(value)
+    return digits >= 3 and (mixed or turns >= len(value) / 5) and not WORDS.fullmatch(value)
+
+
+def is_hexadecimal(value: str) -> bool:
+    return bool(_HEX.fullmatch(value))
+
+
 _FORMATTED = late_pattern(r"%[sd](?![A-Za-z0-9])")
 
 
@@ -173,3 +204,13 @@ def is_header_value(scheme: str, value: str) -> bool:
         _, colon, password = plain.partition(":")
         return bool(colon) and plain.isprintable() and not is_weak(password)
     return any(c.isdigit() for c in value) and entropy(value) >= 3.2 and not is_path(value)
+
+
+def is_small_or_a_test(word: str, value: str) -> bool:
+    """What follows the bare word `pass` is often a number, an argument or the name of a test."""
+    if not (_SMALL.search(value) and _CAPITAL.search(value)):
+        return True
+    return word.isupper() and bool(WORDS.fullmatch(value))
+
+
+_SMALL, _CAPITAL = late_pattern("[a-z]"), late_pattern("[A-Z]")

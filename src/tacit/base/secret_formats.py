@@ -339,7 +339,7 @@ AUTHORIZATION = late_pattern(
 )
 # `auth=("name", "password")`, `SetBasicAuth("name", "password")`.
 GIVEN_PAIR = late_pattern(
-    r"(?i:auth)\w{0,10}[ =]{0,3}\([ \t]{0,4}[\"'][^\"'\n]{1,64}[\"'][ \t]{0,4},[ \t]{0,4}"
+    r"(?i:auth)\w{0,10}[\"']?[ :=]{0,3}[(\[][ \t]{0,4}[\"'][^\"'\n]{1,64}[\"'][ \t]{0,4},[ \t]{0,4}"
     r"[\"'](?P<s>[^\s\"']{6,128})[\"']"
 )
 # What docker and npm keep: name and password in base64.
@@ -360,7 +360,14 @@ IN_URL = late_pattern(
 # An argument of a command: in quotes or up to the next space.
 _ARGUMENT = r"[\"']?(?P<s>[^\s\"'`<>|;&\x00]{6,128}+)(?=[\s\"'`|;&)]|\Z)"
 _LINE = r"(?=[ \t])[^\n|;&\x00]{0,200}"
-_NAME = r"[\"']?[\w.@-]{1,64}[\"']?"
+_NAME = r"[\"']?[\w.@\\-]{1,64}[\"']?"
+# Before it an option that names a user, in the same command: then the next is a password.
+_NAMED_USER = (
+    r"\A(?![^\n]{0,260}(?<!\w)(?:mkdir|mysql|mariadb|run|install|exec|git|tar|rsync|make|ssh|scp|ps|lsof|kubectl"
+    r"|docker|nmap|patch|diff|cp|wget)(?:[ \t]|\Z))[^\n]{0,260}?[ \t]"
+    r"(?:-[ulU]|--?(?:user|login|username))[ \t=]{0,3}(?!\d{1,9}(?:\s|:))[^\s|;&-][^\s|;&]{0,80}"
+    r"(?:[ \t][^\n|;&\x00]{0,120})?\Z"
+)
 # By option: the programs with which it brings a password. With others -p is a port, or parents.
 # These expressions are compiled when they are first needed; `re` remembers them.
 COMMAND_OPTIONS = (
@@ -378,14 +385,17 @@ COMMAND_OPTIONS = (
         (
             r"(?:(?:docker|podman|nerdctl|buildah|oras|crane|skopeo|registry|az|acr|oc|cf)"
             rf"[ \t]{{1,4}}login|mongo[a-z]{{0,10}}|cqlsh|twine|rabbitmqadmin|psexec"
-            rf"|crackmapexec|netexec|nxc|evil-winrm){_LINE}\Z"
+            rf"|crackmapexec|netexec|nxc|evil-winrm|beeline|veracrypt|useradd|usermod|qpdf){_LINE}\Z|{_NAMED_USER}"
             r"|sshpass(?:[ \t]{1,4}-v){0,3}\Z|(?:login|mongo[a-z]{0,10})\Z"
         ),
         rf" -p(?:[ \t]{{1,4}}|=){_ARGUMENT}",
     ),
     (
         " -P",
-        rf"(?:sqlcmd|bcp|tsql|zip|unzip|ipmitool|ssh-keygen|mosquitto_[a-z]{{3,4}}){_LINE}\Z|zip\Z",
+        (
+            rf"(?:sqlcmd|bcp|tsql|zip|unzip|ipmitool|ssh-keygen|mosquitto_[a-z]{{3,4}}){_LINE}\Z|zip\Z"
+            rf"|{_NAMED_USER}"
+        ),
         rf" -P[ \t]{{0,4}}{_ARGUMENT}",
     ),
     (" -N", rf"ssh-keygen(?:{_LINE})?\Z", rf" -N[ \t]{{1,4}}{_ARGUMENT}"),
@@ -403,6 +413,8 @@ COMMAND_OPTIONS = (
         rf"curl(?:{_LINE})?\Z",
         r" -b[ \t]{0,4}[\"']?[A-Za-z0-9_.-]{1,64}=(?P<s>[A-Za-z0-9%_.-]{16,512})",
     ),
+    (" -xp", r"[ \t]-xu[ \t][^\n]{0,200}\Z", rf" -xp[ \t]{_ARGUMENT}"),
+    (" -ap", r"[ \t]-au[ \t][^\n]{0,200}\Z", rf" -ap[ \t]{_ARGUMENT}"),
     (" --body", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --body[ \t=]{_ARGUMENT}"),
     (" --value", rf"secret[ \t]{{1,4}}set{_LINE}\Z", rf" --value[ \t=]{_ARGUMENT}"),
 )
@@ -434,9 +446,70 @@ COMMANDS = {
         r"(?=[\s\"',}]|\Z)"
     ),
     "master.key": r"master\.key[\"'`:]{0,2}[ \t]{0,4}\n(?P<s>[0-9a-f]{32})(?!\w)",
+    # What programs take behind an option of their own, or at a place.
+    **dict.fromkeys(
+        ("schtasks", "signtool"),
+        rf"\w{{8}}[ \t][^\n]{{0,200}}?[ \t](?:/rp|/p)[ \t:]{_ARGUMENT}",
+    ),
+    "snmp": rf"snmp\w{{0,10}}[ \t][^\n]{{0,200}}?[ \t]-[Xc][ \t]{_ARGUMENT}",
+    "community ": rf"(?<=snmp-server )community[ \t]{_ARGUMENT}",
+    "rclone obscure": rf"rclone obscure[ \t]{_ARGUMENT}",
+    "bw unlock": rf"bw unlock[ \t]{_ARGUMENT}",
+    "bw login": rf"bw login[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "samba-tool": rf"samba-tool user (?:create|add|setpassword)[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "pdp ": r"(?<=im|ex)pdp[ \t][\"']?[\w.-]{1,64}/(?P<s>[^\s\"'/@]{6,64})(?=[@\s])",
+    "connect to ": (
+        rf"(?i:connect to)[ \t]\S{{1,64}}[ \t](?i:user)[ \t]{_NAME}[ \t](?i:using)[ \t]{_ARGUMENT}"
+    ),
+    "-auth ": rf"-auth[ \t][\w.@-]{{1,64}}:{_ARGUMENT}",
+    "--user": rf"--user[ =][\"']?[A-Za-z_][\w.@-]{{0,63}}:{_ARGUMENT}",
+    "authtoken": rf"(?i:authtoken)[ \t=]{{1,4}}(?=[^\s\"']{{0,80}}\d){_ARGUMENT}",
+    "ldappasswd": rf"ldappasswd[ \t][^\n]{{0,200}}?[ \t]-s[ \t]{_ARGUMENT}",
+    "nuget push": rf"nuget push[ \t][^\n]{{0,200}}?[ \t](?:-k|--api-key|-ApiKey)[ \t]{_ARGUMENT}",
+    "bundle config": (
+        r"bundle config[ \t](?:set[ \t])?(?:--\w{1,12}[ \t])?\S{1,80}[ \t][\w.@-]{1,64}:"
+        rf"{_ARGUMENT}"
+    ),
+    "secret set": rf"secret set[ \t]\w{{1,60}}[ \t][^\n]{{0,80}}?-[bv][ \t=]?{_ARGUMENT}",
+    "put-parameter": (
+        r"put-parameter(?=[^\n]{0,300}(?i:secure|pass|secret|token|key))[^\n]{0,300}?--value[ =]"
+        rf"{_ARGUMENT}"
+    ),
+    "codecov": rf"codecov[ \t][^\n]{{0,120}}?-t[ \t]{_ARGUMENT}",
+    "sonar.login": rf"sonar\.login=(?=\S{{0,80}}\d){_ARGUMENT}",
+    "net use": rf"(?i:net use)[ \t](?:(?:\w:|\*)[ \t])?\\\\\S{{1,120}}[ \t](?!/){_ARGUMENT}",
+    "setcredentials": rf"(?i:setcredentials)(?:[ \t]\S{{1,64}}){{4}}[ \t]{_ARGUMENT}",
+    **dict.fromkeys(
+        ("askpass", "passwordeval", "passcmd", "passwordcommand", "password-command"),
+        r"(?i:askpass|passwordeval|passcmd|password-?command)[ \t=:\"'<(]{1,8}echo[ \t]{1,3}"
+        rf"{_ARGUMENT}",
+    ),
+    "--encrypt": r"--encrypt[ \t](?P<s>\S{4,64}[ \t]\S{4,64})[ \t](?:40|128|256)[ \t]",
+    # Equipment of networks, VPNs and mail.
+    "server key": rf"(?<=-)server key[ \t](?:\d[ \t])?{_ARGUMENT}",
+    "enable secret": rf"enable secret[ \t](?:level \d{{1,2}}[ \t])?(?:\d[ \t])?{_ARGUMENT}",
+    "-shared-key ": rf"-shared-key[ \t](?:\d[ \t]|local[ \t]|remote[ \t])?{_ARGUMENT}",
+    'psk "': rf"(?i:psk) (?=\"){_ARGUMENT}",
+    "]:587": rf"\]:587[ \t]{{1,8}}[\w.@+-]{{1,64}}:{_ARGUMENT}",
+    # A call that connects or logs in: host, name and password, or name and password.
+    **dict.fromkeys(
+        ("connect(", "connection(", "pdo(", "login("),
+        r"(?i:(?:connect|connection|pdo)\([ \t]{0,4}(?:\w{1,30}|[\"'][^\"'\n]{0,120}[\"']) ?,"
+        r"|login\((?:[ \t]{0,4}\w{1,30}[ \t]{0,4},)?)[ \t]{0,4}[\"'][^\"'\n]{1,80}[\"'][ \t]{0,4},"
+        r"[ \t]{0,4}[\"'](?!utf|latin)(?=[^\"'\n]{0,60}(?:\d[^\"'\n]{0,60}\d|[!@#$%^&*?]))"
+        r"(?P<s>[^\s\"']{6,128})[\"']",
+    ),
     "wpa_passphrase": rf"wpa_passphrase[ \t]{_NAME}[ \t]{_ARGUMENT}",
     "creds": rf"creds[ =][\"']?[\w.@-]{{1,64}}:{_ARGUMENT}",
     "http-basic.": rf"http-basic\.[\w-]{{1,40}}[ \t]{_NAME}[ \t]{_ARGUMENT}",
+    "cargo login": rf"cargo login[ \t](?:--registry[ =]\S{{1,40}}[ \t])?(?!cio){_ARGUMENT}",
+    "doctl auth": rf"doctl auth init[^\n]{{0,80}}?[ \t](?:-t|--access-token)[ =]{_ARGUMENT}",
+    "secrets set": rf"secrets set[ \t]{{1,4}}\w{{1,60}}={_ARGUMENT}",
+    "nmcli": rf"nmcli[ \t][^\n]{{0,120}}?[ \t]password[ \t]{_ARGUMENT}",
+    "appid=": r"(?<=[?&])appid=(?P<s>[0-9a-f]{32})(?!\w)",
+    "neo4j_auth": rf"NEO4J_AUTH=[\"']?\w{{1,40}}/{_ARGUMENT}",
+    "community": rf"(?<=\br[ow])community6?[ \t]{_ARGUMENT}",
+    "passphrase=": r"(?i:passphrase)=(?P<q>[\"'])(?P<s>[^\s\"'$][^\"'\n$]{7,128})(?P=q)",
     "vault login": rf"vault login[ \t]{_ARGUMENT}",
     "securestring": r"(?i:securestring)[ \t](?:-String[ \t])?[\"'](?P<s>[^\"'\n]{6,128})[\"']",
     "encrypt_string": rf"encrypt_string[ \t]{{1,4}}{_ARGUMENT}",
@@ -451,12 +524,24 @@ COMMANDS = {
     "requirepass": rf"requirepass[ \t]{{1,4}}{_ARGUMENT}",
     "masterauth": rf"masterauth[ \t]{{1,4}}{_ARGUMENT}",
     "rediscli_auth": rf"REDISCLI_AUTH={_ARGUMENT}",
-    "psk": rf"psk\"?[ \t]{{0,4}}[=:][ \t]{{0,4}}(?=\S{{0,128}}[A-Z]){_ARGUMENT}",
+    "psk": (
+        r"(?i:psk)\"?[ \t]{0,4}[=:][ \t]{0,4}"
+        rf"(?=[\"']?\S{{0,128}}[A-Z!@#$%^&*?]|[\"']){_ARGUMENT}"
+    ),
 }
+# A name of several words whose last one means a key, and a value that may be one.
+NAMED_KEY = late_pattern(
+    r"(?P<word>(?i:key|token|secret|salt|seed|auth|signing|cookie))[\\\"'\]]{0,4}"
+    r"(?:[ \t]{0,20}(?:=>|:=|[:=])[ \t]{0,20}|\"[ \t]{1,4}value=|\"?,[ \t]{0,4}\"value\":[ \t]{0,4}"
+    r"|(?P<option>[ \t]{1,4}))\\{0,3}(?P<quote>[\"'`]?)"
+    r"(?P<s>[A-Za-z0-9_~+/=.-]{8,512}+)(?=[\s\"'`,;)\]}&|<\\]|\Z)"
+)
+KEY_ENDS = ("key", "token", "secret", "salt", "seed", "auth", "signing", "cookie")
 # What is piped into a program that asks for a password.
 READERS = (
     "sudo ", "chpasswd", "password-stdin", "passwd -", "passphrase-fd", "kinit", "cryptsetup",
     "secret set", "secret put", "secret create", "with-token", "load-key", "pass insert",
+    "passwd-on-stdin", "keepassxc", "openconnect",
 )  # fmt: skip
 _READS = (
     r"(?:sudo (?:-[a-zA-Z]{1,8} ){0,3}-[a-zA-Z]{0,4}S|passwd -(?:-stdin|[a-z]{0,3}[si](?!\w))"

@@ -10,7 +10,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from tacit.base.patterns import late_pattern
-from tacit.base.placeholders import REFERENCE, UUID, is_code, is_path, is_sample, is_weak
+from tacit.base.placeholders import (
+    REFERENCE,
+    UUID,
+    classes,
+    is_code,
+    is_hexadecimal,
+    is_made_key,
+    is_path,
+    is_random,
+    is_sample,
+    is_weak,
+)
+from tacit.base.secret_formats import NAMED_KEY
 
 _WORDS = r"(?:[ \t]{1,2}[^\s\d:=<>{}()\[\]|\\/\"`$.;,?!]{1,14},?)"
 _MARK = (
@@ -21,23 +33,45 @@ _SAID = (
     r"(?P<s>(?=[^\s\d]{0,60}\d)[!#-&*-+\--:=?-Z\\^_a-z~\u00c0-\u024f]{5,64}+)"
     r"(?=[ \t\u00a0]?[\s\"'`,;)»」』”’]|[^\x00-\u024f]|\Z)"
 )
-TOLD_AFTER = late_pattern(rf"(?P<end>[^\W\d_]{{0,5}}?)(?P<gap>{_WORDS}{{0,6}}?){_MARK}{_SAID}")
+TOLD_AFTER = late_pattern(
+    rf"(?P<end>[^\W\d_]{{0,5}}?(?:['’]s)?)(?P<gap>{_WORDS}{{0,6}}?){_MARK}{_SAID}"
+)
 """The password is, or will be, so and so."""
 TOLD_BEFORE = late_pattern(
     rf"(?<![^\s\"'`«「“„‘(]){_SAID}[ \t\u00a0]?[\"'`»」”’]?[ \t\u00a0]{{1,2}}"
-    rf"(?:as|comme|als|como|come|jako|som|как|when|wenn|quand|cuando){_WORDS}{{0,5}}[ \t]{{1,2}}\Z"
+    rf"(?:(?:as|comme|als|como|come|jako|som|как|kao|kot|wie|when|wenn|quand|cuando|for|für|pour"
+    rf"|para|per|für|voor|для){_WORDS}{{0,5}}[ \t]{{1,2}}|(?:作为|当作|做|当)[^\s\d]{{0,6}})\Z"
 )
 """Take so and so as the password, or where it is asked for."""
 _TAKE = late_pattern(
-    r"\d\S{0,60}\s{1,2}\S?\s?(?:as|com[eo]|comme|als|jako|som|как|when|wenn|quand|cuan)"
+    r"\d\S{0,60}\s{1,2}\S?\s?(?:as|com[eo]|comme|als|jako|som|как|ka?o|wie|for|f[üu]r|pour|p[ae]r|voor|для|作|当|做|when|wenn|quand|cuan)"
 )
 _DIGIT = late_pattern(r"\d")
 _CONNECTS = late_pattern(
     r"(?i:[ \t]{1,2}(?:the|my|our|is|was|now|to|set|got|reset|auf|ist|war|jetzt|lautet|hei(?:ss|ß)t"
     r"|neue?[srn]?|à|a|es|est|era|ahora|nueva|nouveau|maintenant|é|è|ora|nova|nuova|agora|in|em"
     r"|naar|nu|är|er|on|je|jest|teraz|hai|là|este|olan|είναι|היא|הוא|هي|هو|है|это|теперь|new|one"
+    r"|és|e|е|є|је|ir|yra|ialah|adalah|da|being|still|got|changed|такой|wifi|'s|’s|است|คือ"
     r"|should|be|it['’]?s|but|i|am|sure|if|asks|enter|type|use|try|c['’]est|d['’]ordine|veranderd"
     r"|for|the|k|till?|server\w{0,3}|databá?\w{0,5}),?){0,6}"
+)
+# The password of something, or that somebody has there, is: what such a gap begins and ends with.
+_OF = late_pattern(
+    r"(?i:[ \t]{1,2}(?:for|of|on|to|in|at|from|i|we|you|they|he|she|vom|von|für|auf|am|im|beim|zum"
+    r"|zur|de|del|della|dello|dell\S{0,12}|do|da|das|dos|du|des|d['’]\S{1,12}|sur|pour|para|per|van|voor|op"
+    r"|till?|på|för|til|do|od|k|ke|na|pro|za|от|для|к|на|до|в|за|wifi|wi-fi|lui|la|a|az|του|της|για"
+    r"|של|ל\S{1,9}|untuk|cho|của|such|as|такой|тут|is|ist|est|es|which|that)(?![\w-])[^\n]{0,60})"
+)
+_IS_LAST = late_pattern(
+    r"(?i:(?<!\w)(?:is|was|being|be|still|now|again|(?:set|changed) to|ist|war|lautet"
+    r"|hei(?:ss|ß)t|bleibt|es|era|sigue"
+    r"|est|était|c['’]est|reste|é|è|era|fica|és|är|var|er|oli|je|jest|był[oa]?|este|е|є|је"
+    r"|yra|ir|olan|là|adalah|ialah|είναι|ήταν|היא|הוא|هي|هو|است|है|это|был|คือ|da))\Z"
+)
+_FOR = late_pattern(r"(?<!\w)(?:for|für|pour|para|per|voor|для)(?!\w)")
+_IS_WITHIN = late_pattern(r"(?i: (?:is|are|was|ist|est|es|sta|está) )")
+_ENDS = late_pattern(
+    r"\s{0,2}(?:[^\w\s-]|\Z|\n|(?:and|in|on|of|when|to|if|here|there|und|et|y)(?!\w))"
 )
 _STOPS = ".,:;"
 _ODD = late_pattern(r"[!$%^&*?~@+]|\d#[A-Za-z]")
@@ -50,6 +84,7 @@ _LEET = late_pattern(
     r"(?=[^A-Z]{0,40}[A-Z])(?=[^a-z]{0,40}[a-z])[A-Za-z]{1,12}\d[A-Za-z]{1,12}[_-]?\d[A-Za-z0-9_]{0,20}"
     r"|(?:[A-Za-z]{1,6}\d){3,8}[A-Za-z]{0,6}"
 )
+_BETWEEN = late_pattern(r"([a-z]{4,12})\d{1,4}([a-z]{3,12})")
 _NAMES = late_pattern(
     r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}|@[\w/.-]{1,64}|[\w./@-]{1,64}@[\^~]?[\d.]{1,20}"
     r"|[\w-]{1,20}[+*][\w-]{1,20}|\w{1,2}&\w{1,9}|.{0,30}[%$]\w?"
@@ -88,7 +123,20 @@ def is_made_up(value: str) -> bool:
     bare = value.rstrip("!?*")
     if numbered := _NUMBERED.fullmatch(bare):
         return (numbered[1] or numbered[2]).lower() not in _THINGS
+    if between := _BETWEEN.fullmatch(bare):
+        return between[1].lower() not in _THINGS and between[2].lower() not in _THINGS
     return not is_weak(value) and bool(_ODD.search(bare) or _LEET.fullmatch(bare))
+
+
+_ENGLISH = frozenset(
+    ("passphrase", "password", "passwd", "passcode", "pwd", *("pw", "wifi key", "shared secret"))
+)
+_COLON = late_pattern(r"[:：=→—–][ \t\u00a0]?[\"'`«「『“„‘(]{0,2}[ \t]?\Z")
+ALSO_TOLD = (
+    "pw", "ww", "wifi key", "wi-fi key", "wlan key", "network key", "shared secret", "code wifi",
+    "clave del wifi", "clave wifi", "parole",
+)  # fmt: skip
+"""What only a sentence calls a password, or what is too short a word elsewhere."""
 
 
 def told_passwords(text: str, names: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -97,12 +145,24 @@ def told_passwords(text: str, names: Iterable[tuple[int, int]]) -> Iterator[tupl
         match = TOLD_AFTER.match(text, end) if _DIGIT.search(text, end, end + 120) else None
         if match and is_made_up(value := match["s"].rstrip(_STOPS)):
             sure = _ODD.search(value.rstrip("!?*")) or (match["gap"] == "" and match["end"] == "")
-            if sure or _CONNECTS.fullmatch(match["gap"]):
+            gap = match["gap"]
+            foreign = text[start:end].lower() not in _ENGLISH
+            told = (foreign and _IS_LAST.search(gap)) or (
+                _OF.match(gap)
+                and (
+                    not text[start].isascii()
+                    or _IS_LAST.search(gap)
+                    or (_COLON.search(text, end, match.start("s")) and not _IS_WITHIN.search(gap))
+                )
+            )
+            if sure or told or _CONNECTS.fullmatch(gap):
                 yield match.start("s"), match.start("s") + len(value)
         first = max(0, start - 110)
         match = TOLD_BEFORE.search(text, first, start) if _TAKE.search(text, first, start) else None
-        if match and is_made_up(value := match["s"].rstrip(_STOPS)):
-            yield match.start("s"), match.start("s") + len(value)
+        if match and (not _FOR.search(match[0]) or _ENDS.match(text, end)):
+            value = match["s"].rstrip(_STOPS)
+            if is_made_up(value):
+                yield match.start("s"), match.start("s") + len(value)
 
 
 _IS = (
@@ -111,7 +171,7 @@ _IS = (
 )
 CODE = late_pattern(
     r"(?i:(?<![a-zа-я])(?:code )?(?:pin|пин|otp)(?P<long>[- ]?(?:code|kod|код))?"
-    r"|(?:door|gate) code|暗証番号|验证码|인증번호)"
+    r"|(?:door|gate|alarm|safe|unlock|lock) code|passcode|暗証番号|验证码|인증번호)"
     rf"(?:{_WORDS}{{0,5}}?{_IS}|(?P<beside>[ \t]))"
     r"(?P<s>\d{4,8}#?)(?![\w.,-]?\d|[.:/-]\w|[A-Za-z_%])"
     r"(?![ \t]{1,2}(?:bit|byte|char|digit|ms|[kMG]?[BVH]))"
@@ -146,13 +206,28 @@ _TURN = late_pattern(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])")
 
 # Who logs in with a name and a password, told side by side.
 LOGIN = late_pattern(
-    rf"(?i:log ?in|ssh in|melde|identifiants?|credenci\w{{2,6}}|basic auth){_WORDS}{{0,6}}?"
+    rf"(?i:log ?in|sign ?in|ssh in|melde|zugangsdaten|anmeldedaten|identifiants?|credenci\w{{2,6}}"
+    rf"|inloggegevens|inloggen|einloggen|connecte\S{{0,9}}|acced\w{{1,4}}|zaloguj|entrar?"
+    rf"|credenziali|dane logowania|basic auth){_WORDS}{{0,6}}?"
     r"[ \t:]{1,3}[\w.@-]{2,30}(?:[ \t](?:and|und|et|y|e|en|och)[ \t]|[ \t]?/[ \t]|:)[\"'`]?"
     rf"{_SAID}"
 )
 
+# A name that is only ever logged in with, and the password behind it.
+PAIR = late_pattern(
+    r"(?<![\w/.@-])(?i:admin|administrator|root|support|backup|operator|guest)[ \t]?/[ \t]"
+    rf"[\"'`]?{_SAID}"
+)
+
+
+_OF_WHOM = late_pattern(r"(?i:sim|admin|card|user|account|door|bank|phone|login|unlock|atm)[_-]\Z")
+
 
 def _is_pin(match: re.Match[str]) -> bool:
+    """`LED_PIN: 2048` is a part of a device."""
+    at = match.start()
+    if match.string[at - 1 : at] in ("_", "-") and not _OF_WHOM.search(match.string[:at][-12:]):
+        return False
     return (match["beside"] is None or bool(match["long"])) and not is_sample(match["s"])
 
 
@@ -167,7 +242,13 @@ def _is_phrase(match: re.Match[str]) -> bool:
 # A form of sentence, the words at which it begins, in small letters, and what is no such secret.
 _Form = tuple[re.Pattern[str], str, Callable[[re.Match[str]], bool], tuple[str, ...]]
 _FORMS: tuple[_Form, ...] = (
-    (CODE, "password", _is_pin, ("pin", "otp", "code pin", "door code", "gate code")),
+    (
+        CODE, "password", _is_pin,
+        (
+            "pin", "otp", "code pin", "passcode", "door code", "gate code", "alarm code",
+            "safe code", "lock code",
+        ),
+    ),
     (CODE, "password", _is_pin, ("пин", "暗証番号", "验证码", "인증번호")),
     (
         GROUPS, "password", lambda _: True,
@@ -179,7 +260,19 @@ _FORMS: tuple[_Form, ...] = (
     ),
     (
         LOGIN, "password", lambda match: is_made_up(match["s"].rstrip(_STOPS)),
-        ("log in", "login", "ssh in", "melde ", "identifiant", "credenc", "basic auth"),
+        (
+            "log in", "login", "sign in", "ssh in", "melde ", "zugangsdaten", "anmeldedaten",
+            "inloggegevens", "credenziali", "dane logowania", "identifiant", "credenc",
+            "basic auth", "inloggen", "einloggen", "connecte", "accede", "accedi", "zaloguj",
+            "entrar ", "entra ",
+        ),
+    ),
+    (
+        PAIR, "password", lambda match: is_made_up(match["s"].rstrip(_STOPS)),
+        (
+            "admin /", "root /", "support /", "backup /", "administrator /", "operator /",
+            "guest /", "admin/ ", "root/ ",
+        ),
     ),
     (
         KEY, "assigned-secret", lambda match: _is_key(match["s"].rstrip(_STOPS)),
@@ -211,3 +304,86 @@ def _is_key(value: str) -> bool:
     return (
         len(value) >= 10 and sum(c.isdigit() for c in value) >= 3 and len(_TURN.findall(value)) >= 4
     )
+
+
+# Words for a key; what stands behind them is judged more strictly.
+KEYS = ("key", "token", "chave", "chiave", "clave", "klucz", "sleutel")
+FOREIGN_KEYS = (
+    "schlüssel", "clé", "ключ", "токен", "キー", "トークン", "키", "토큰", "密钥", "密鑰", "金鑰",
+    "令牌", "anahtarı", "مفتاح", "कुंजी",
+)  # fmt: skip
+# Somebody hands over a key: its value stands a few words behind the word for one.
+HANDED_KEY = late_pattern(
+    rf"(?i:{'|'.join((*KEYS, *FOREIGN_KEYS))})s?(?![A-Za-z_])"
+    r"(?P<gap>[^\n=;<>{}()\[\]|\\/\"]{0,40}?)(?<![^\s:：→「『“‘`'\"])[\"'`「『“‘]{0,2}"
+    r"(?P<s>[A-Za-z0-9_-]{24,128}+)(?=[\s\"'`,;.)」』”]|[^\x00-\x7f]|\Z)"
+)
+_HANDS = late_pattern(
+    r"(?<!\w)(?:here(?:['’]?s| is| are)?|hier|voici|ecco|eis|aqu[ií]|te paso|ti passo|tu masz|use"
+    r"|using|usa|utilise|verwende|nimm|my|our|meine?|unsere?|ma|mon|mi|minha|meu|mia|mio|mój)(?!\w)"
+    r"|вот|держи|мой|これ|こちら|这是|這是|我的|여기"
+)
+_KEY_OF = late_pattern(r"(?<![a-z])(?:api|access|bearer|secret)[ -]?\Z|(?<![a-z])api(?![a-z])")
+NO_KEY = late_pattern(
+    r"publi|públi|öffentl|finger|hash|sha|sum(?!\w)|digest|sign|cache|primary|foreign|host|commit|ssh"
+    r"|gpg|object|s3|sort|partition|idempot|site|ids?(?!\w)|name|doc|публич|公開|公开|公钥|공개"
+)
+
+
+def handed_keys(text: str, small: str, found: Iterable[int]) -> Iterator[tuple[int, int, str]]:
+    """A key or a token that somebody hands over, or that is called one of an API; `found` is where
+    a word for one stands."""
+    for match in filter(None, (HANDED_KEY.match(text, at) for at in found)):
+        value, at = match["s"], match.start()
+        before = small[max(0, at - 30) : at].rpartition("\n")[2]
+        about, gap = f"{before}|{match['gap'].lower()}", match["gap"].rstrip()
+        if NO_KEY.search(about) or is_sample(value) or value.startswith("AAAA"):
+            continue
+        if before[-1:].isascii() and before[-1:].isalpha() and not before.endswith("api"):
+            continue  # the end of another word
+        handed = _HANDS.search(about)
+        mixed = classes(value.replace("-", "").replace("_", "")) == 3 and is_random(value, 24)
+        given = gap.endswith((":", "：", "→", " is"))
+        of_api = _KEY_OF.search(before) or _KEY_OF.search(match["gap"].lower())
+        hexadecimal = (handed or of_api) and _HEX.fullmatch(value) and given
+        if (mixed and (handed or of_api or given)) or hexadecimal:
+            yield *match.span("s"), "assigned-secret"
+
+
+_HEX = late_pattern("[0-9a-f]{32,128}")
+
+
+_NAME_BEFORE = late_pattern(r"[A-Za-z0-9_.-]{1,40}\Z")
+_NO_NAME = late_pattern(
+    "file|image|media|message|page|next|cursor|query|row|storage|event|dedup|lookup|item|trace|user"
+)
+_SECRET_KEY = late_pattern(r"(?:secret|encrypt\w{0,5})[_.-]?\Z")
+
+
+def named_keys(text: str, found: Iterable[tuple[str, int]]) -> Iterator[tuple[int, int, str]]:
+    """Values of names whose last word, at a place that `found` says, means a key: short ones and
+    made-up ones where nothing else is called so."""
+    for word, at in found:
+        match = NAMED_KEY.match(text, at)
+        if match is None or REFERENCE.match(value := match["s"]):
+            continue
+        before = _NAME_BEFORE.search(text, max(0, at - 40), at)
+        name = before[0] if before else ""
+        if match["option"] and not name.startswith("-"):
+            continue
+        joined = name[-1:] in ("_", "-", ".") or (name[-1:].islower() and text[at].isupper())
+        name = name.lower()
+        if NO_KEY.search(name) or _NO_NAME.search(name):
+            continue
+        if joined or name in ("api", "auth"):
+            secret = word == "secret" or (word == "key" and _SECRET_KEY.search(name))
+            sure = secret or word == "token" or name.strip("-_.").endswith("api")
+            least = 8 if sure else {"salt": 12, "cookie": 24}.get(word, 16)
+            made = (sure or not is_hexadecimal(value)) and is_made_key(value, least)
+            made = made or bool(secret and is_made_up(value) and value.count(".") == 0)
+        else:  # alone, as in JSON or YAML
+            least = 10 if word in ("token", "secret") else 16 if word == "salt" else 999
+            alone = not name and text[at - 1 : at] in ("", " ", "\n", "\t", '"', "'", "=")
+            made = alone and is_made_key(value, least) and len(_TURN.findall(value)) >= 4
+        if made:
+            yield *match.span("s"), "assigned-secret"

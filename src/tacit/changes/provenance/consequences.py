@@ -110,12 +110,13 @@ def plain_text(text: str) -> str:
 
 
 _CLAUSE = re.compile(
-    r"[;:,]\s+|[，、；：]|\s(?:but|because|since|although|so that|so|which|while|until|unless"
-    r"|otherwise|aber|weil|damit|mais|pero|mas|perche)\s"
+    r"[;:,]\s+|[，、；：()（）؛]|\s(?:but|because|since|although|so that|so|which|while|until"
+    r"|unless|otherwise|aber|weil|damit|mais|pero|mas|perche)\s"
 )
 _HOST = re.compile(r"\b(?:[a-z0-9-]+\.){1,4}[a-z]{2,12}\b")
 _SPAN = re.compile(r"`[^`\n]{0,300}`")
-_OPTION = re.compile(r"(?<!\w)--?[a-z][\w-]*")
+_NAMED = re.compile(r"(?<!\w)--?[a-z][\w-]*|[a-z0-9][\w.-]*[/_](?:[\w./-]*[a-z0-9])?/?")
+"""Options, paths and names of code: what they are made of says nothing."""
 _NEAR = 24
 _ASIDE = re.compile(
     r"\b(?:without|ohne|sans|sin|sem|senza|zonder|utan|bez|без)\s+\w+(?:\s+zu\s+\w+)?"
@@ -170,7 +171,7 @@ def of_prose(text: str) -> Iterator[Consequence]:
     spans = _SPAN.findall(text)
     for clause in _CLAUSE.split(_SPAN.sub("\1", text)):
         inside = [spans.pop(0).strip("`") for _ in range(clause.count("\1"))]
-        plain = _OPTION.sub(" ", plain_text(clause.replace("\1", " ")))
+        plain = _NAMED.sub(" ", plain_text(clause.replace("\1", " ")))
         for kind, key in _clause(plain):
             yield Consequence(kind, key, " ".join([plain, *inside]))
         if not _table().notions["negation"].search(plain):

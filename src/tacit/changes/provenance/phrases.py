@@ -155,7 +155,7 @@ _QUOTE = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(
-    r"(?<!\w)'[^\n]{3,120}?[^\s']'(?![\w'])|\"[^\"\n]{4,120}\"|“[^”\n]{4,120}”|「[^」\n]{4,120}」"
+    r"(?<!\w)'[^\n]{3,120}?[^\s']'(?![\w':])|\"[^\"\n]{4,120}\"|“[^”\n]{4,120}”|「[^」\n]{4,120}」"
 )
 _MESSAGE = re.compile(
     r"\w*(?:error|exception)\b|(?<![./@-])\b(?:fail(?:ed|ure)|fatal|cannot|can'?t|could(?: not|n't)"

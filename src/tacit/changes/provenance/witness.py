@@ -10,8 +10,8 @@ session must support it: else it waits too. The comparison has a bounded price: 
 look at is counted, and the change waits.
 """
 
+import math
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -45,10 +45,10 @@ from tacit.changes.provenance.phrases import (
     sentences,
     weight,
 )
+from tacit.changes.provenance.support import DOUBTFUL, Support
 from tacit.changes.scan import scan
 from tacit.changes.scan.disguise import fold
 from tacit.changes.scan.scan_report import Finding, Report, Severity, in_order
-from tacit.skills.fact import FACT_FILE
 
 _LEARN = (
     r"(?:save|store|keep|remember|record|retain|adopt|learn|persist|memori[sz]e|write down|note)"
@@ -107,7 +107,7 @@ def near_requests(printed: Body, sign: re.Pattern[str]) -> list[Said]:
 
 RULE = "printed"
 """The rule's name in a refusal: `printed-order`, `printed-command`, …"""
-_WEAK = (f"{RULE}-near", f"{RULE}-alone", f"{RULE}-retold")
+_WEAK = (f"{RULE}-near", f"{RULE}-alone")
 HANDED = "handed"
 """The kind of finding that says that a session vouches for nothing, whatever it says."""
 BLOCK, ASK, ASK_STATEMENT = 0.8, 0.6, 0.7
@@ -124,21 +124,14 @@ LEAST, LEAST_HINTED = 2.0, 1.5
 NEARLY_ALL = 0.85
 """The part that makes a phrase one that was printed, however little it tells."""
 LEAST_WORDS, FEW_WORDS, HALF_A_WORD = 3, 4, 0.5
-RATHER = 0.3
-"""How much more of a phrase stands in an output than in what was said or done, where it is nearer
-to that, whatever it is about."""
-SUPPORTED, SUPPORTED_STATEMENT = 0.25, 0.13
-"""The part of a phrase of which something must have been said or done in the session for it to have
-to do with that, where no output orders anything: where it directs, and where it only states."""
-ENOUGH, ENOUGH_FOREIGN, ORDERED, SEEN = 0.28, 0.05, 2 / 3, 1 / 3
-"""The same where an output has orders, and how much of what an order has is taken from it, and of
-what other output has is added."""
+UNSEEN = 0.25
+"""The part of a phrase that must have been said or done where not all outputs were looked at."""
 MANY = 3
 """How many lines that were said or done there are to each weak one, in a long skill."""
 _MOST_TYPED, _MOST_SENTENCES, _MOST_PHRASES = 100_000, 3_000, 500
 _WHOLE_SENTENCE = 1_000
-RETOLD, RETOLD_DONE = 0.5, 0.3
-"""The parts of a phrase in an output, and at most in what was done, that make it one retold."""
+RETOLD_DONE = 0.3
+"""The part of a phrase that may at most have been done, if an output's order is refused."""
 
 
 class Witness:
@@ -154,9 +147,8 @@ class Witness:
         self._shown = shown_by(sources.done)
         typed = [said.text for said in sources.done if said.by == "user"]
         self._spoken = languages(" ".join(typed)).union(*(languages(text, 2) for text in typed))
-        much = Counter(name for text in typed for name in languages(text) for _ in text)
-        self._mainly = {name for name in much if much[name] * 2 > max(much.values())} or {"en"}
         self._requests = Body(near_requests(self._printed, _OUTRIGHT_SIGN))
+        self._typed = Body(said for said in sources.done if said.by == "user").vocabulary
         self._touched = touched("\n".join(typed)[:_MOST_TYPED])
         self._hinted = Body(near_requests(self._printed, _HINT_SIGN))
         self._outputs = sources.printed
@@ -217,6 +209,8 @@ class Witness:
         if same_kind and known >= SHOWN:
             return True
         states = found.kind != "check" and not Phrase("", 1, found.clause).orders
+        if states and known >= KNOWN_STATE:
+            return True  # what was found out, in the session's own words
         alike = same_kind and (known >= CLEARED or found.kind not in _OF_MANY_KINDS)
         if (alike or (states and known >= CLEARED)) and found.kind not in self._ordered_kinds:
             return True  # of this nothing was printed, and the session has done or named it
@@ -269,18 +263,14 @@ class Witness:
     def _unshown(self, phrase: Phrase) -> Iterator[Finding]:
         """What has next to nothing to do with what was said or done, however it is worded, and
         what is nearer to an order in an output."""
-        if phrase.names or phrase.code:
-            return
-        told = content_stems(ATTRIBUTION.sub(" ", phrase.prose))
-        number = len(content_stems(_NUMBERED.sub(" ", ATTRIBUTION.sub(" ", phrase.without_code))))
-        if number < LEAST_WORDS or weight(told) < LEAST_HINTED or _only_looks(phrase):
+        told = self.weighed(phrase)
+        if not told:
             return
         if self._left_out or len(self._sentences) == _MOST_SENTENCES:
-            alone = self._part_known(told) < SUPPORTED
-        elif self._strangers.texts:
-            alone = self._is_ordered(phrase, told)
+            alone = self._part_known(told) < UNSEEN
         else:
-            alone = number > FEW_WORDS - _directs(phrase) and self._is_restated(phrase, told)
+            theirs = self._strangers.texts or self._is_told(phrase, told)
+            alone = bool(theirs) and self.support(phrase, told).doubt >= DOUBTFUL
         order = self._strangers.best(told) if alone else Match()
         if order.share > self._part_known(told):
             message = f"this is nearer to what a tool printed ({order.step}) than to the session"
@@ -289,29 +279,41 @@ class Witness:
             message = "next to nothing that was said or done in the session shows this"
             yield _finding(phrase, "alone", "ask", message)
 
-    def _is_ordered(self, phrase: Phrase, told: Sequence[str]) -> bool:
-        """Whether this may be one of the orders in the outputs, in other words: less of it was said
-        or done than one of them has. Other text of the outputs counts for it too, but for less. Of
-        a language that neither the user nor commands have, few words can be found anywhere: there,
-        what it is about decides."""
-        support = self._part_known(told) - ORDERED * self._strangers.best(told).share
-        spoken = languages(phrase.without_code, 2)
-        compared = not spoken or bool(spoken & (self._mainly | {"en"}))
-        enough = ENOUGH if compared or self._is_about(phrase, self._strangers) else ENOUGH_FOREIGN
-        if support >= enough or self._observes(phrase):
-            return False
-        seen = (w for w in told if w in self._elsewhere and w not in self._done.vocabulary)
-        return support + SEEN * weight(seen) / weight(told) < enough
+    def weighed(self, phrase: Phrase) -> tuple[str, ...]:
+        """The words of a phrase that says enough to ask what of the session supports it."""
+        if phrase.names or phrase.code or _only_looks(phrase):
+            return ()
+        told = content_stems(ATTRIBUTION.sub(" ", phrase.prose))
+        number = len(content_stems(_NUMBERED.sub(" ", ATTRIBUTION.sub(" ", phrase.without_code))))
+        return told if number >= LEAST_WORDS and weight(told) >= LEAST_HINTED else ()
 
-    def _is_restated(self, phrase: Phrase, told: Sequence[str]) -> bool:
-        """Whether this may be some sentence of an output, where none of them orders anything."""
-        enough = SUPPORTED if _directs(phrase) else SUPPORTED_STATEMENT
-        if self._part_known(told) >= enough or self._observes(phrase):
-            return False
+    def _is_told(self, phrase: Phrase, told: Sequence[str]) -> bool:
+        """Whether it has something of a sentence in an output, or is about the same."""
         new = tuple(word for word in told if word not in self._done.vocabulary)
-        if weight(self._told.best(new, _WHOLE_SENTENCE).found) >= 1.0:
-            return True
-        return self._is_about(phrase, self._told)
+        shared = weight(self._told.best(new, _WHOLE_SENTENCE).found)
+        return shared >= 1.0 or (len(told) > LEAST_WORDS and self._is_about(phrase, self._told))
+
+    def support(self, phrase: Phrase, told: Sequence[str]) -> Support:
+        """What the session has to say of a phrase, whose words these are."""
+        orders, done = self._strangers.vocabulary, self._done.vocabulary
+        new = [word for word in told if word not in done]
+        seen = orders | self._told.vocabulary | self._elsewhere
+        whole = weight(told)
+        things = touched(phrase.prose)
+        spoken = languages(phrase.without_code, 2)
+        return Support(
+            known=1 - weight(new) / whole,
+            done=weight(w for w in told if w in done and w not in self._typed) / whole,
+            together=self._done.best_two(told).share,
+            ordered=self._strangers.best(told).share,
+            printed=self._told.best(told).share,
+            nowhere=weight(word for word in new if word not in seen) / whole,
+            length=math.log(whole),
+            things=float(min(len(things), 3)),
+            strange=float(min(len(things - self._touched - self._handled), 3)),
+            observes=float(self._observes(phrase)),
+            foreign=float(any(not one & (spoken or {"en"}) for one in self._ordered_in)),
+        )
 
     def _part_known(self, told: Sequence[str]) -> float:
         """The part of these words, by weight, that was said or stands in what was done."""
@@ -363,6 +365,12 @@ class Witness:
         )
 
     @cached_property
+    def _ordered_in(self) -> list[set[str]]:
+        """The languages that they are in, where that can be told."""
+        told = (languages(text) for _, text in self._strangers.texts)
+        return [spoken for spoken in told if spoken]
+
+    @cached_property
     def _orders(self) -> str:
         return "\n".join(text for _, text in self._strangers.texts)
 
@@ -403,29 +411,19 @@ class Witness:
         if tells and printed.share >= BLOCK and phrase.orders and others:
             yield _finding(phrase, "order", "block", _says(printed.step))
         elif tells and printed.share >= (ASK if phrase.orders else ASK_STATEMENT):
-            if phrase.orders or not self._tells_of_known(phrase, told):
+            if phrase.orders or self._is_somebodys(phrase, told):
                 yield _finding(phrase, "order", "ask", _says(printed.step))
+            else:
+                yield from self._verbatim(phrase, told)
         elif verbatim := list(self._verbatim(phrase, told)):
             yield from verbatim
-        elif done < RETOLD_DONE and _directs(phrase) and not _only_looks(phrase):
-            yield from self._retold(phrase, told, done)
 
-    def _tells_of_known(self, phrase: Phrase, told: Sequence[str]) -> bool:
-        """Whether half of a statement's words were said or done, wherever, and it is harmless."""
-        return self._part_known(told) >= CLEARED and not touched(phrase.prose) - self._touched
-
-    def _retold(self, phrase: Phrase, told: tuple[str, ...], done: float) -> Iterator[Finding]:
-        """What is said in other words than an output's: half of them stand there, next to none in
-        what was said or done, and it is about something that can do harm or far nearer to it."""
-        printed = self._told.best(told)
-        if (
-            weight(told) >= 1.0
-            and printed.share >= RETOLD
-            and len(printed.found) >= LEAST_WORDS
-            and (printed.share - done >= RATHER or touched(phrase.prose))
-        ):
-            message = f"this is near to what a tool printed ({printed.step}), and to nothing else"
-            yield _finding(phrase, "retold", "ask", message)
+    def _is_somebodys(self, phrase: Phrase, told: Sequence[str]) -> bool:
+        """Whether a statement is a sentence of an output, rather than what a program reports; not
+        where half of its words were said or done, wherever, and it is harmless."""
+        harmless = not touched(phrase.prose) - self._touched
+        known = self._part_known(told) >= CLEARED and harmless
+        return not known and self._told.best_two(told).share >= ASK_STATEMENT
 
     def _verbatim(self, phrase: Phrase, told: tuple[str, ...]) -> Iterator[Finding]:
         """What stands nearly word for word in an output, whatever its weight or mood."""
@@ -528,6 +526,8 @@ class Witness:
         return not phrase.code and bool(spoken) and not spoken & (self._spoken | {"en"})
 
 
+KNOWN_STATE = 0.7
+"""The part of a statement's clause that makes it one of the session, whatever was printed."""
 SHOWN, SHOWN_KIND = 0.6, 0.4
 """The part of a clause that must stand in the user's words or in one deed to be shown by it; less
 where something of the same kind was done."""
@@ -542,13 +542,6 @@ _NAME_SIGN = re.compile(r"[^A-Za-z]|[A-Za-z][A-Z]")
 """What words of a sentence have not: signs, digits, capitals inside."""
 _NUMBERED = re.compile(r"[!-~]*\d[!-~]*|[!-~]+:[!-~]+")
 """Ids, versions, dates, addresses."""
-
-
-def _directs(phrase: Phrase) -> bool:
-    """Whether it tells its reader to do something, or states what is so: a fact. Of a sentence in
-    another language than English nobody knows, so it counts as one that does."""
-    told = phrase.file == FACT_FILE or phrase.orders
-    return told or not languages(phrase.without_code, 2) <= {"en"}
 
 
 def _is_written(sentence: str) -> bool:
