@@ -214,3 +214,55 @@ def test_a_page_that_should_have_been_followed() -> None:
 )
 def test_a_command_that_the_user_found_to_work(prompt: str, told: str) -> None:
     assert worked_command(prompt) == told
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "When I say ship the notes, you collect them from the wiki and send the mail",
+        "Wenn ich Notizen sage, dann sammle sie aus dem Wiki",
+        "quand je dis livraison, prends les notes du wiki",
+        "cuando diga entrega, recoge las notas del wiki",
+        "когда я говорю сдача, собери заметки из вики",
+        "納品してといったら、ノートを集めてメールするように",
+        "Please note the samples folder is frozen, somebody else maintains it",
+        "Notes of the old wiki can be permanently skipped in the report",
+        "la librería ya no se llama kite, se llama heron",
+        "wir nutzen kite im Frontend nicht mehr, nur heron",
+        "on n'utilise plus kite dans les services, c'est heron",
+        "мы больше не используем kite в сервисах",
+        "我们不再使用 kite 生成报告",
+        "kite는 더이상 사용하지 않는다 heron으로 옮겼다",
+        "All endpoints that you add should log who called them",
+        "todos los servicios que crees deben registrar quién llama",
+        "alle Dienste, die du anlegst, müssen den Aufrufer protokollieren",
+        "When writing reports for partners do not translate names, instead quote them",
+        "in drafts please do not add your signature",
+        "bitte keine Signatur in die Nachrichten schreiben",
+        "не добавляй свою подпись в сообщения",
+        "no crees tablas nuevas solo cambia los esquemas y yo hago el resto",
+    ],
+)
+def test_what_holds_by_its_form_needs_no_word_for_lasting(prompt: str) -> None:
+    """What a phrase stands for, what is no more, and what all that is made has to be."""
+    (wish,) = wishes(made(["go", ran("ls")], [prompt]))
+    assert wish.strength == "rule"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "when i type this it crashes",
+        "the page no longer loads for new users",
+        "after running the suite it never stops",
+        "todos los servicios fallan",
+    ],
+)
+def test_what_only_happens_holds_nothing(prompt: str) -> None:
+    assert not wishes(made(["go", ran("ls")], [prompt]))
+
+
+def test_a_rule_brings_the_list_that_it_announces() -> None:
+    said = "From now on reports name\n1) their author\n2) their sources"
+    (wish,) = wishes(made(["go", ran("ls")], [said]))
+    assert wish.text == " ".join(said.split())

@@ -40,10 +40,15 @@ REFUSAL = (
 NOTE = "\n\nNote: The user's next message may contain a correction or preference. Pay attention."
 
 
-@pytest.mark.parametrize("end", ["", NOTE])
-def test_what_the_user_says_in_refusing_is_the_users(tmp_path: Path, end: str) -> None:
+REASONED = REFUSAL.partition("To tell")[0] + (
+    "The user provided the following reason for the rejection:  "
+)
+
+
+@pytest.mark.parametrize(("start", "end"), [(REFUSAL, ""), (REFUSAL, NOTE), (REASONED, "")])
+def test_what_the_user_says_in_refusing_is_the_users(tmp_path: Path, start: str, end: str) -> None:
     """The words behind a refusal are kept apart from the host's own."""
-    refused = result("1", f"{REFUSAL}use bin/test,\nnot pytest{end}")
+    refused = result("1", f"{start}use bin/test,\nnot pytest{end}")
     trace = read("claude-code", tmp_path, claude("user", "go"), bash("1"), refused)
     assert (trace.calls[0].error, trace.calls[0].reply) == (REFUSED, "use bin/test,\nnot pytest")
     assert trace.user_words == ("go", "use bin/test,\nnot pytest")

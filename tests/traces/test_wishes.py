@@ -187,6 +187,8 @@ def test_an_option_that_was_chosen_was_worded_by_the_agent() -> None:
     ask = called("AskUserQuestion", {"questions": [{"options": options}]})
     chosen = msgspec.structs.replace(ask, reply="Always use the new parser here")
     assert wishes(made(["go", chosen])) == []
+    both = msgspec.structs.replace(ask, reply=", ".join(one["label"] for one in options))
+    assert wishes(made(["go", both])) == []
     typed = msgspec.structs.replace(ask, reply="Never use a parser that nobody maintains")
     assert [wish.text for wish in wishes(made(["go", typed]))] == [typed.reply]
 
@@ -296,6 +298,19 @@ def test_a_wish_that_is_withdrawn_is_none(taken_back: str) -> None:
     rule = "From now on put fixtures into tests/data."
     assert wishes(made(WORK, [rule], [taken_back])) == []
     assert len(wishes(made(WORK, [rule], ["go on"], [taken_back]))) == 1
+
+
+def test_of_a_rule_for_the_moment_no_half_is_kept() -> None:
+    """A condition says nothing without what is to be done then."""
+    said = "Next time I ask for a summary, please skip what I've just mentioned."
+    assert wishes(made(WORK, [said])) == []
+
+
+def test_what_git_hints_at_is_not_the_users() -> None:
+    said = "push failed\nhint: Always integrate the remote changes before pushing again.\nhint: x"
+    assert wishes(made(WORK, [said])) == []
+    (wish,) = wishes(made(WORK, [f"{said}\nNever push by force to a shared branch."]))
+    assert wish.text == "Never push by force to a shared branch."
 
 
 def test_a_long_paragraph_was_dictated() -> None:

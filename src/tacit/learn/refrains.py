@@ -131,7 +131,7 @@ _TASK_WORDS = (
     " similar single specific start step suite support sync take task tell thing third time try"
     " understand upcoming update use user users version wait want whole word work working"
     " 更新 修正 追加 確認 作成 変更 実装 対応 表示 機能 画面 修改 添加 增加 检查 檢查"
-    " 수정 추가 확인 작성 변경 내용 대해 작업"
+    " 使用 进行 進行 需要 수정 추가 확인 작성 변경 내용 대해 작업"
 )  # fmt: skip
 
 

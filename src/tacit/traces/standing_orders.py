@@ -351,10 +351,52 @@ _STANDING_WIDE = late_pattern(
 )
 
 
+# What a word of the user's stands for, what is no longer so, what is to be noted or holds for good,
+# and what every thing of a kind that the agent makes has to be.
+_HOLDS = Alternatives(
+    r"""\b(?:when(?:ever)?|if)\s+i\s+(?:say|ask\s+(?:you\s+)?for|type|write)\b(?!\s+(?:it|this|that)\b)[^.?!]{3,}(?:,|\b(?:i\s+mean|it\s+means|you|do|use|run)\b)
+    |\b(?:wenn\s+ich\s+(?:\S+\s+){1,5}sage|quand\s+je\s+(?:dis|demande)|cuando\s+(?:yo\s+)?(?:diga|digo|pida|pido)
+    |quando\s+(?:eu\s+)?(?:disser|digo|falar|pedir|dico|chiedo)|когда\s+я\s+(?:говорю|прошу|пишу|скажу)|als\s+ik\s+(?:\S+\s+){0,5}zeg
+    |(?:gdy|kiedy|jak)\s+(?:mówię|powiem|piszę))\b|\bded(?:iğimde|iğim\s+zaman)\b|कहूँ\s+तो
+    |^\W*(?:please\s+note|pls\s+note|note|fyi|be\s+aware)\b(?:\s+that)?[,:]?\s+(?!(?:it|this|that|these|those|i|the\s+following)\b)
+    [^.?!]{3,60}\s(?:is|are)\s+(?:read-only|frozen|deprecated|off[-\s]limits|generated|vendored|archived|shared|kept|maintained|managed)\b
+    |\b(?:is|are|can\s+be|should\s+be|to\s+be)\s+permanently\s+(?:excluded|ignored|kept|skipped|disabled)\b
+    |\b(?:dauerhaft\s+(?:ignorier|ausschließ|überspring)|(?:ignor|exclu|omit)\w*\s+(?:definitiv|permanent)\w*
+    |навсегда\s+(?:игнорир|исключ|пропус))
+    |\bno\s+longer\s+(?:called|named)\b|\bya\s+no\s+se\s+(?:llama|usa|utiliza)\b|\bya\s+no\s+(?:usamos|utilizamos)\b
+    |\bne\s+s['’]appelle\s+plus\b|\b(?:on|nous)\s+n['’]utilis\w+\s+plus\b
+    |\b(?:heißt|heissen)\s+(?:jetzt\s+)?nicht\s+mehr\b|\bwir\s+(?:nutzen|verwenden|benutzen)\s[^.?!]*\b(?:nicht|kein\w*\s[^.?!]*)\s?mehr\b
+    |\bn[ãa]o\s+(?:se\s+chama|usamos|utilizamos)\s+mais\b|\bnon\s+(?:si\s+chiama|usiamo|utilizziamo)\s+più\b
+    |\bбольше\s+не\s+(?:используе[мт]\w*|называется)|\bartık\s[^.?!]*(?:kullanmıyoruz|kullanılmıyor)
+    |\b(?:już\s+nie|nie\s[^.?!]*już)\s+(?:używamy|korzystamy|nazywa)|\bgebruiken\s+we\s+niet\s+meer\b
+    |^\W*(?:all|every|each|any)\s+(?:[\w-]+\s+){1,4}?(?:that\s+)?you\s+(?:add|build|create|generate|make|write)\b[^.?!]*\b(?:must|should|needs?\s+to|ha(?:s|ve)\s+to)\b
+    |\b(?:tod[oa]s\s+[lo]?[oa]s\s[^.?!]{2,40}\sque\s+(?:hagas|crees|generes|escribas|añadas|agregues|(?:você\s+)?(?:fizer|criar|gerar|escrever|adicionar))
+    |tous?t?e?s?\s+les\s[^.?!]{2,40}\sque\s+tu\s+(?:crées|fais|écris|génères|ajoutes)|alle\s[^.?!]{2,40},?\s+die\s+du\s+(?:erstellst|schreibst|anlegst|baust)
+    |tutt[ie]\s+(?:gli|i|le)\s[^.?!]{2,40}\sche\s+(?:crei|fai|scrivi|generi)|все\s[^.?!]{2,40},?\s+котор\w+\s+ты\s+(?:созда|дела|пиш|добавл)\w+)\b
+    |\b(?:when|while|before|after)\s+(?:building|committing|creating|debugging|deploying|editing|generating|merging|naming|pushing|refactoring|releasing|reviewing|running|testing|writing)\s
+    (?!(?:it|this|that|these|those|the)\b)[^.?!]*\b(?:always|never|instead|don['’]?t|do\s+not|make\s+sure)\s
+    |\b(?:if|when|unless|before|after)\b[^.?!]*\byou\s+(?:always|never)\s+[a-z]{3,}\s
+    |\b(?:no|not|n['’]?t|never|without|omit|drop)\b[^.?!]{0,25}\byour\s+(?:own\s+)?(?:attribution|byline|co-?author\w*|credits?|signature)\b
+    |\b(?:nicht|keine?|ohne)\b[^.?!]{0,25}\b(?:deine[rn]?\s+)?signatur\b|\b(?:pas|sans)\b[^.?!]{0,25}\bta\s+signature\b
+    |\b(?:no|sin)\b[^.?!]{0,25}\btu\s+firma\b|\b(?:não|nao|sem)\b[^.?!]{0,25}\b(?:sua|tua)\s+assinatura\b
+    |\b(?:non|senza)\b[^.?!]{0,25}\btua\s+firma\b|\b(?:не|без)\b[^.?!]{0,25}\bсво\w+\s+подпис""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_HOLDS_WIDE = late_pattern(
+    r"(?:[当當]我|(?:如果|只要|每次)我)[^。?？]{0,4}(?:[说說]|[让讓]你|要求)[^。?？]{2,}|^我[说說][^。?？]{2,30}(?:[时時]|的[时時]候|就是)"
+    r"|(?:と|って)(?:言|い|頼|指示し)(?:ったら|われたら|んだら|たら)[^。]*(?:ように|して|こと|です|ください)"
+    r"|(?:라고|하라고)\s*(?:하면|말하면)\s|不再(?:使用|用|叫)\s*\S|もう使(?:わない|っていない|いません)|더\s?이상\s*(?:사용|쓰)\S*\s*않"
+    r"|(?:不要|不加|去掉|[别別])[^。]{0,8}(?:你的)(?:署名|[签簽]名)|(?i:md|规则|規則|skill|规范|規範)[^。]{0,8}以[后後](?:生成|新建|[创創]建|[写寫]|所有|每|的)"
+    r"|永久(?:忽略|跳[过過]|排除)|(?:恒久的|永久)に(?:無視|除外)|영구(?:적으로|히)\s*(?:무시|제외)"
+)
+
+
 def is_standing(sentence: str) -> bool:
     """Whether a sentence says what holds from now on, what a project uses for what, or where things
     of one kind go."""
-    return bool((_STANDING_WIDE if WIDE.search(sentence) else _STANDING).search(sentence))
+    if WIDE.search(sentence):
+        return bool(_STANDING_WIDE.search(sentence) or _HOLDS_WIDE.search(sentence))
+    return bool(_STANDING.search(sentence) or _HOLDS.search(sentence))
 
 
 _FOR_AGENTS = r"(?i:(?:claude|agents?|gemini|copilot-instructions)[./]md)"
@@ -460,7 +502,7 @@ _TONGUES = {
     "Korean": "korean|koreanisch|coréen|coreano|корейск|한국어|韩[文语]|韓国語",
     "Polish": "polish|polnisch|polonais|polaco|polacco|польск|polsku",
     "Portuguese": "portuguese|portugiesisch|portugais|portugués|português|portoghese|португальск"
-    "|葡萄牙[文语]",
+    "|葡萄牙[文语]|pt[-_]?br",
     "Russian": "russian|russisch|russe|ruso|russo|русск|俄[文语]|ロシア語|러시아어|rusça",
     "Spanish": "spanish|spanisch|espagnol|español|castellano|espanhol|spagnolo|испанск"
     "|西班牙[文语]|スペイン語",

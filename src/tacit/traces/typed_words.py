@@ -110,18 +110,25 @@ def _is_typed(prompt: str) -> bool:
 
 
 def _own_words(call: ToolCall) -> str:
-    """What the user typed to a call; an option that they chose was worded by the agent."""
+    """What the user typed to a call; options that they chose, one or several, were worded by the
+    agent."""
     if not call.reply or call.error == REFUSED:
         return call.reply
-    offered = set(_labels(call.arguments))
+    offered = sorted((label for label in _labels(call.arguments) if label), key=len, reverse=True)
     lines = dict.fromkeys(call.reply.splitlines())
-    return "\n".join(line for line in lines if line not in offered)
+    return "\n".join(line for line in lines if not _chosen(line, offered))
 
 
-def _labels(value: object) -> Iterator[object]:
+def _chosen(line: str, offered: Iterable[str]) -> bool:
+    for label in offered:
+        line = line.replace(label, "")
+    return not line.strip(" ,，、;")
+
+
+def _labels(value: object) -> Iterator[str]:
     """The labels of the options that a call offered, wherever they stand in its arguments."""
-    if isinstance(value, dict):
-        yield value.get("label")
+    if isinstance(value, dict) and isinstance(label := value.get("label"), str):
+        yield label
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for part in parts:
         yield from _labels(part)
@@ -211,6 +218,8 @@ _PASTED = late_pattern(
     r"^\s*(?:(?:\d+\.\s+)?(?:Critical|High|Medium|Low|Major|Minor|Nit|P[0-3])(?:\s+Severity)?(?::|$)"
     r"|[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :])"
 )
+_HINTED = late_pattern(r"\s*(?:fatal|hint|remote):\s")
+"""What git prints; what the user typed may stand behind it."""
 _IMAGE = late_pattern(
     r"\[(?:image|screenshot|attachment|pasted\s+image)\b[^\]\n]{0,40}\]", re.IGNORECASE
 )
@@ -233,7 +242,7 @@ def sentences(text: str) -> Iterator[str]:
     """The sentences that a person typed, without code, logs and quotations."""
     text = _BOXED.sub(" ", _FENCE.sub("\n", _IMAGE.sub("", text)))
     text = _LINKED.sub(r"\1 ", _REFERENCE.sub("", text))
-    lines = text.splitlines()
+    lines = [line for line in text.splitlines() if not _HINTED.match(line)]
     pasted = next((at for at, line in enumerate(lines) if _PASTED.match(line)), len(lines))
     for part in _BREAK.split("\n".join(lines[:pasted])):
         sentence = one_line(part or "").strip(" *-•")

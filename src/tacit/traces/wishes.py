@@ -10,6 +10,7 @@ in a few words is `requests.py`'s.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import takewhile
 from typing import Literal
 
 import msgspec
@@ -40,10 +41,9 @@ from tacit.traces.typed_words import (
     typed,
 )
 
-_LONGEST, _SHORTEST = 340, 12
+_LONGEST, _SHORTEST, _FEW = 340, 12, 2
 _WHOLE = 240
 """A prompt up to this length is kept whole: what stands around a wish explains it."""
-_FEW = 2
 Strength = Literal["rule", "correction", "manner", "product"]
 """A `rule` says itself that it lasts; a `correction` was said against what had been done; a
 `manner` says how things are to be made; `product` says what is built, which is a task unless it is
@@ -142,16 +142,13 @@ _RULE = Alternatives(
     | \b(?:toujours(?!\s+(?:pas|le|la|les|un|une|en)\b)|jamais|à\s+l['’]avenir
     |à\s+chaque\s+fois|nous\s+utilisons|on\s+utilise
     |je\s+préfère(?!\s+(?:cette|ce|l[ae]?)\b))\b
-    | \b(?:siempre|nunca|cada\s+vez\s+que|prefiero(?!\s+(?:el|la
-    |est[ae])\b)|usamos)\b
-    | \b(?:sempre|prefiro|toda\s+vez\s+que
-    |ogni\s+volta\s+che|preferisco|usiamo)\b
+    | \b(?:siempre|nunca|cada\s+vez\s+que|prefiero(?!\s+(?:el|la|est[ae])\b)|usamos)\b
+    | \b(?:sempre|prefiro|toda\s+vez\s+que|ogni\s+volta\s+che|preferisco|usiamo)\b
     | \b(?:n['’]utilise[rz]?\s+pas|no\s+uses|n[ãa]o\s+use|non\s+usare|не\s+используй(?:те)?
     |(?:benutze|nutze|verwende)\s+(?:bitte\s+)?(?:kein\w*|nicht))\b[^.?!]*,\s*\w
     | \b(?:du\s+hättest|hättest\s+du)\b[^.?!]*\b(?:sollen|müssen)\b | \btu\s+aurais\s+dû\b
     | \b(?:deber[ií]as\s+haber|ten[ií]as\s+que|deveria\s+ter|avresti\s+dovuto|надо\s+было)\b
-    | \b(?:всегда|никогда|каждый\s+раз|в\s+следующий\s+раз|предпочитаю
-    |мы\s+используем)\b""",
+    | \b(?:всегда|никогда|каждый\s+раз|в\s+следующий\s+раз|предпочитаю|мы\s+используем)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 # What is to be written down for the agents themselves, unless it only follows a change.
@@ -211,11 +208,11 @@ _AGAINST = Alternatives(
     |au\s+lieu\s+de|évite)\b
     | (?:^|[,;]\s*)n(?:e\s+|['’])\w+(?:\s+\w+)?\s+pas\b | ^\W*(?:exclu\w{0, 3}
     |utilise)\s+\S*[./]\w+\W*$
-    | \bno\s+(?:uses|hagas|ejecutes|toques|agregues)\b
+    | \bno\s+(?:uses|hagas|ejecutes|toques|agregues|añadas|cambies|crees|generes|modifiques)\b
     | \ben\s+(?:vez|lugar)\s+de\b
-    | \bn[ãa]o\s+(?:use|faça|faca|execute|rode|fique|mexa|altere|crie)\b
-    | \bnon\s+(?:usare|fare|eseguire)\b
-    | \bне\s+(?:используй|надо|делай|запускай|трогай)""",
+    | \bn[ãa]o\s+(?:use|faça|faca|execute|rode|fique|mexa|altere|crie|adicione|modifique|gere)\b
+    | \bnon\s+(?:usare|fare|eseguire|creare|modificare|aggiungere)\b
+    | \bне\s+(?:используй|надо|делай|запускай|трогай|создавай|изменяй|меняй|добавляй)""",
     re.IGNORECASE | re.VERBOSE,
 )
 # What is forbidden of all such things: with its reason or what to do instead, or of what work is
@@ -224,7 +221,9 @@ _FORBIDS = Alternatives(
     rf"""\b{NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)\s[^.?!]*?(?:\s[-–—]\s|,\s*(?:but|too|use)\b
     |\b(?:as|because|but|instead|otherwise|since|so\s+that)\s+\w)
     | \b{NOT}\s+(?:add|commit|include|mention|merge|open|put|push|run|use|write)\s+
-      (?!(?:{_POINTED})\b)[^.?!,]*\b(?:{_OF_WORK}|title)\b""",
+      (?!(?:{_POINTED})\b)[^.?!,]*\b(?:{_OF_WORK}|title)\b
+    | \b(?:no\s+\w+[ae]s|n[ãa]o\s+\w+[ae]|non\s+\w+re|ne?\s?['’]?\w+\s+pas|не\s+\w+й(?:те)?)\b[^?!]*
+      \b(?:solo|sólo|sino|só|apenas|ma|mais|seulement|только|а)\s+\w""",
     re.IGNORECASE | re.VERBOSE,
 )
 _ONE_THING = late_pattern(r"\b\d+\b|\w\.\w{1,4}\b|[/@]\w|\b(?:here|there)\b", re.IGNORECASE)
@@ -276,15 +275,14 @@ _MANNER = Alternatives(
 )
 _FOR_ONCE = Alternatives(
     r"""\bfor\s+(?:now|the\s+moment|today|this\s+(?:one|time|session|task|pr|commit|test))\b
-    | \bright\s+now\b
-    | \bthis\s+(?:time|once|session)\b | (?<!users\s)\byet\b
-    | (?<!of\s)(?<!from\s)(?<!ing\s)\btoday\b | \btemporarily\b
-    | \bat\s+this\s+point\b
+    | \bright\s+now\b | \bthis\s+(?:time|once|session)\b | (?<!users\s)\byet\b
+    | (?<!of\s)(?<!from\s)(?<!ing\s)\btoday\b | \btemporarily\b | \bat\s+this\s+point\b
     | \b(?:don['’]?t|do\s+not)\s+(?:worry|bother|forget\s+to|know|think|see|understand|care
     |have(?!\s+(?:any\s+)?access)|mind|need)\b(?!\s+(?:any\s+)?backwards?\b)(?![^.?!]*,\s+we\s+(?:only|never|always)\b)
     | \b(?:don['’]?t|do\s+not)\s+\w+\s+anything\b
     | (?:^|,\s*)(?:do|fix|skip|take)\s+\d\b
-    | \bi['’]?(?:ll|m)\b | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
+    | \bi(?:['’](?:ll|m)|ll|m\s+(?:\w+ing|not))\b
+    | \bsuggestions?\s+\d | \b(?:step|option|item|point|task|phase)s?\s+\d
     | \blines?\s+\d | \b(?:above|below|following)\s+(?:list|table|items?|findings?|points?)\b
     | (?:^|\s)@?\S+:\d+(?:-\d+)?\b | (?<![/\\])\b[0-9a-f]{7,40}\b(?![/\\]) | [#]\d+
     | \bjust\s+(?:this|now)\b | \b(?:i|you|we)(?:['’]ve)?\s+(?:just\s+)?mentioned\b
@@ -302,7 +300,7 @@ _DESCRIBES = Alternatives(
         |never)\b
     | \b(?:never|always)\s+(?:actually|really|worked|works|happens|happened|returns|gets|shows
     |fails|seems?|appears?|was|is|been|got)\b
-    | (?<!^)\b(?:never|always)\s+(?:return|get|show|fail)\b
+    | (?<!^)(?<!(?<!can\s)(?<!uld\s)you\s)\b(?:never|always)\s+(?:return|get|show|fail)\b
     | \b(?:bug|issue|problem|symptom|expected|actual)\b\s*(?::|\s+is\s+that\b)
     | \binvestigate\b | \bwhy\b | \bseems?\b | (?<!not\s)\bsupposed\b
     | \bwhenever\s+(?:i|it|the)\b""",
@@ -314,8 +312,7 @@ _BUILT = Alternatives(
     |icons?|logos?|menus?|modals?|navbars?|pages?|panels?|popups?|screens?|sidebars?|toasts?
     |tooltips?|tree\s?views?|view\s?trees?|webviews?|widgets?|displayed|hidden|visible
     |render(?:ed)?|hover|clicked)\b | 按[钮鈕] | [颜顏]色 | [图圖][标標] | [弹彈]窗 | ボタン
-    | アイコン | 버튼
-    | ^\W*(?:`\w+`|\[[\w.]+\]\(\S+\))""",
+    | アイコン | 버튼 | ^\W*(?:`\w+`|\[[\w.]+\]\(\S+\))""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Words that speak of all work to come, whatever it is about.
@@ -362,8 +359,6 @@ _LEADS_OFF = late_pattern(
     r"|\bthanks?\b",
     re.IGNORECASE,
 )
-
-
 # An order to build or change something, as a sentence of its own before a rule.
 _TASK_ABROAD = late_pattern(
     r"(?:追加|実装|作成|修正|変更|対応|削除|表示)(?:を)?(?:して|お願い|し)[^。、]{0,6}[。\s]*$"
@@ -385,7 +380,8 @@ def wishes(trace: Trace, words: Sequence[Typed] | None = None) -> list[Wish]:
         told = list(said.sentences)
         if _WITHDRAWS.match(said.text):
             found = {key: wish for key, wish in found.items() if key not in latest}
-        answers = said.worked and len(_NUMBERED.findall(said.text)) >= _FEW
+        own_list = any(map(is_standing, told[:1]))
+        answers = said.worked and not own_list and len(_NUMBERED.findall(said.text)) >= _FEW
         own = () if answers else _wishes_in(said, told, before, programs)
         known = {wish.text.casefold(): wish for wish in own}
         latest = known.keys() - found.keys()
@@ -452,7 +448,7 @@ def _plain(text: str) -> str:
 
 
 _FAR, _BRIEF = 100, 60
-_CLAUSE = late_pattern(r"[,.;]\s+(?:and\s+|but\s+)?")
+_CLAUSE = late_pattern(r"[,.;]\s+(?:and\s+|but\s+)?|\s+(?:and|but)\s+(?=please\b)")
 _WIDE_CLAUSE = late_pattern(r"[,，;；]\s*")
 
 
@@ -468,8 +464,10 @@ def _ruling_part(sentence: str, worked: bool) -> str:
         return parts[first]
     told = (p for p in parts[first:] if not p.endswith("?"))
     kept = [p for p in told if not (_UNDOES.search(p) or _FOR_ONCE.search(p))]
-    text = ", ".join(kept)
-    return text if text.count("(") == text.count(")") else ""
+    when = r"(?:the\s+next|next\s+time|when|if|once|every|each|before|after|unless)\b"
+    if len(kept) == 1 < len(parts) - first and re.match(when, kept[0], re.IGNORECASE):
+        return ""  # what was to be done then is not among it
+    return text if (text := ", ".join(kept)).count("(") == text.count(")") else ""
 
 
 def _told_part(sentence: str, worked: bool) -> str:
@@ -484,8 +482,9 @@ def _told_part(sentence: str, worked: bool) -> str:
 def _explained(at: int, told: list[str], before: str, strength: Strength) -> str:
     """The sentence `at` with as much of what stands around it as it needs."""
     sentence = told[at]
-    if sentence.endswith((":", "：")) and at + 1 < len(told):
-        return f"{sentence} {told[at + 1]}"
+    items = [*takewhile(re.compile(r"\d{1,2}[.)、]").match, told[at + 1 :])]
+    if items or (sentence.endswith((":", "：")) and at + 1 < len(told)):
+        return " ".join([sentence, *(items or told[at + 1 : at + 2])])
     needed = before if not at and _ANSWERS.match(sentence) else ""
     if at and not _leads_off(told[at - 1], before=True):
         needed = told[at - 1]
@@ -593,6 +592,8 @@ def _points_away(text: str) -> bool:
     found = _POINTS_AWAY.search(text)
     if found is None or (found.start() > _FAR and not WIDE.search(text)):
         return False
+    if not found.start() and re.search(r"\w:\s+\w", text):
+        return False  # what it means stands behind the colon
     before, comma, _ = text[: found.start()].rpartition(", ")
     if comma and len(content_words(before)) > _FEW:
         return False

@@ -91,7 +91,8 @@ _TOKENS = (
 _REFUSED = ("The user doesn't want to", "The agent proposed a plan that was rejected by the user")
 _REPLY = late_pattern(
     r"\A(?:The user doesn't want to|Permission for this tool use was denied)[^\n]*"
-    r"[Tt]he user said:\n(?P<said>.*?)(?:\n\nNote: The user's next message may contain [^\n]*)?\Z",
+    r"(?:[Tt]he user said:\n|The user provided the following reason for the rejection:\s*)"
+    r"(?P<said>.*?)(?:\n\nNote: The user's next message may contain [^\n]*)?\Z",
     re.DOTALL,
 )
 _CLARIFIES = "The user wants to clarify these questions."
