@@ -554,15 +554,10 @@ _SEEDS = tuple(
     for word in dict.fromkeys((*_STEMS, *_ALL_WORDS))
     if not any(part in word and part != word for part in (*_STEMS, *_ALL_WORDS))
 )
-_GROUPS = {
-    seed: [
-        word
-        for word in _ALL_WORDS
-        if max((part for part in _SEEDS if part in word), key=len) == seed
-    ]
-    for seed in _SEEDS
-}
+_GROUPS: dict[str, list[str]] = {seed: [] for seed in _SEEDS}
 """By the shortest part of a word that is looked for, the words that stand nowhere without it."""
+for _word in _ALL_WORDS:
+    _GROUPS[max((part for part in _SEEDS if part in _word), key=len)].append(_word)
 _SIGNS = ("://", " /p:", ":5432:", ":*:")
 _SHORT = 40
 """Characters up to which one expression is quicker than a look for each word."""
