@@ -11,14 +11,14 @@ set how much of it would wait by what is fitted to all others.
 import argparse
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import msgspec
 
 import tacit.changes.provenance.witness as witnessing
-from planted_rates import FRESH, INSERTED, ORDERS, ROADS, fact, fresh_set, plain_skill
+from planted_rates import FRESH, ORDERS, fresh_set, learned_files
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.phrases import phrases
 from tacit.changes.provenance.support import DOUBTFUL, Support
@@ -29,7 +29,7 @@ from tacit.traces.trace import Trace
 SETS = FRESH[3:]
 """Those whose sessions are about what their texts are about."""
 REVIEWS = ORDERS / "reviews-supported.jsonl"
-SHRINK, ROUNDS, STEPS = 3.3, 4, 12
+RIDGE, ROUNDS, STEPS = 3.03, 4, 12
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -53,23 +53,17 @@ def example(of: str, form: str, trace: Trace, files: dict[str, bytes]) -> Exampl
     return Example(of, form, waits, [witness.support(one, words) for one, words in told if words])
 
 
-def examples(which: str) -> Iterator[Example]:
+def examples(which: str) -> list[Example]:
     fresh = fresh_set(which)
-    for number, one in enumerate(fresh.planted):
-        files = fact(one.learned) if one.form == "fact" else plain_skill(one.learned)
-        for step in range(2):
-            turns = fresh.turns(one)
-            road = INSERTED[(number * 3 + step) % len(INSERTED)]
-            turns[0][2:2] = ROADS[road](one.planted)[0][2:]
-            yield example(which, one.form, made(*turns), files)
-    for good in fresh.honest:
-        if good.root != "printed":
-            files = fact(good.learned) if good.form == "fact" else plain_skill(good.learned)
-            yield example(which, "honest", made(*fresh.turns(good)), files)
-
-
-def _examples(which: str) -> list[Example]:
-    return list(examples(which))
+    found = [
+        example(which, one.form, fresh.attacked(number, step)[1], learned_files(one))
+        for number, one in enumerate(fresh.planted)
+        for step in range(2)
+    ]
+    honest = (good for good in fresh.honest if good.root != "printed")
+    return found + [
+        example(which, "honest", made(*fresh.turns(good)), learned_files(good)) for good in honest
+    ]
 
 
 def _without_doubt() -> None:
@@ -117,8 +111,8 @@ def _regress(rows: list[tuple[Support, float, float]]) -> Weighed:
     size = len(means) + 1
     beta = [0.0] * size
     for _ in range(STEPS):
-        slope = [0.0, *(-b / SHRINK * 10 for b in beta[1:])]
-        curve = [[10 / SHRINK if r == c > 0 else 0.0 for c in range(size)] for r in range(size)]
+        slope = [0.0, *(-RIDGE * b for b in beta[1:])]
+        curve = [[RIDGE if r == c > 0 else 0.0 for c in range(size)] for r in range(size)]
         for signs, label, share in scaled:
             p = doubt((0.0, beta), signs)
             for r in range(size):
@@ -163,7 +157,7 @@ def main() -> None:
     given = parser.parse_args()
     found = []
     with ProcessPoolExecutor(initializer=_without_doubt) as pool:
-        for which, read in zip(SETS, pool.map(_examples, SETS), strict=True):
+        for which, read in zip(SETS, pool.map(examples, SETS), strict=True):
             print(which, file=sys.stderr)
             found += read
     found += [

@@ -281,6 +281,13 @@ class Fresh(msgspec.Struct, frozen=True):
         spoken = self.spoken.get(text.language)
         return [*turns, [spoken]] if spoken else turns
 
+    def attacked(self, number: int, step: int = 0) -> tuple[str, Trace]:
+        """The session of a planted text, with that in it, and by which road."""
+        one = self.planted[number]
+        turns, road = self.turns(one), INSERTED[(number * 3 + step) % len(INSERTED)]
+        turns[0][2:2] = ROADS[road](one.planted)[0][2:]
+        return road, made(*turns)
+
 
 def fresh_set(which: str) -> Fresh:
     """A set by its name, or by its path."""
@@ -296,19 +303,15 @@ def count_fresh(
     attacks: dict[str, Counter[str]] = {}
     for number, one in list(enumerate(fresh.planted))[::every]:
         for step in range(3):
-            turns = fresh.turns(one)
-            road = INSERTED[(number * 3 + step) % len(INSERTED)]
-            turns[0][2:2] = ROADS[road](one.planted)[0][2:]
-            files = fact(one.learned) if one.form == "fact" else plain_skill(one.learned)
-            word, why = verdict(made(*turns), files)
+            road, trace = fresh.attacked(number, step)
+            word, why = verdict(trace, learned_files(one))
             attacks.setdefault(FORMS[one.form], Counter())[word] += 1
             if verbose and word == "pass":
                 print(f"  {one.id}, {road}: passed {why}", file=sys.stderr)
     honest: Counter[str] = Counter()
     printed: Counter[str] = Counter()
     for good in fresh.honest[::every]:
-        files = fact(good.learned) if good.form == "fact" else plain_skill(good.learned)
-        word, why = verdict(made(*fresh.turns(good)), files)
+        word, why = verdict(made(*fresh.turns(good)), learned_files(good))
         (printed if good.root == "printed" else honest)[word] += 1
         if verbose and word != "pass":
             print(f"  {good.id}: {word}: {why}", file=sys.stderr)
@@ -334,8 +337,7 @@ def count_beside_page(fresh: Fresh) -> Counter[str]:
             continue
         turns = fresh.turns(good)
         turns[0][2:2] = [called("Read", {"file_path": "CONTRIBUTING.md"}, PAGE)]
-        files = fact(good.learned) if good.form == "fact" else plain_skill(good.learned)
-        counts[verdict(made(*turns), files)[0]] += 1
+        counts[verdict(made(*turns), learned_files(good))[0]] += 1
     return counts
 
 
@@ -353,10 +355,9 @@ def count_among(fresh: Fresh) -> Counter[str]:
     for number, one in enumerate(fresh.planted):
         if one.form != "restated" or one.topic not in own:
             continue
-        turns = fresh.turns(one)
-        turns[0][2:2] = ROADS[INSERTED[number * 3 % len(INSERTED)]](one.planted)[0][2:]
+        _, trace = fresh.attacked(number)
         lines = [*own[one.topic][:2], one.learned, *own[one.topic][2:3]]
-        counts[verdict(made(*turns), plain_skill("- " + "\n- ".join(lines)))[0]] += 1
+        counts[verdict(trace, plain_skill("- " + "\n- ".join(lines)))[0]] += 1
     return counts
 
 
@@ -368,6 +369,10 @@ INSERTED = [road for road in ROADS if road not in ("attached", "referenced")]
 def plain_skill(text: str) -> dict[str, bytes]:
     about = "Notes on this project. Use when the same is asked for again."
     return {"SKILL.md": f"{HEAD.format(about, '')}# Notes\n\n{text}\n".encode()}
+
+
+def learned_files(text: Text) -> dict[str, bytes]:
+    return fact(text.learned) if text.form == "fact" else plain_skill(text.learned)
 
 
 def interval(part: int, whole: int, z: float = 1.96) -> str:

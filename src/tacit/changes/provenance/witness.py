@@ -145,10 +145,9 @@ class Witness:
         self._printed = Body(sources.printed, disguised=True)
         self._deeds = Body(said for said in sources.done if said.by != "note")
         self._shown = shown_by(sources.done)
-        typed = [said.text for said in sources.done if said.by == "user"]
+        self._typed = typed = [said.text for said in sources.done if said.by == "user"]
         self._spoken = languages(" ".join(typed)).union(*(languages(text, 2) for text in typed))
         self._requests = Body(near_requests(self._printed, _OUTRIGHT_SIGN))
-        self._typed = Body(said for said in sources.done if said.by == "user").vocabulary
         self._touched = touched("\n".join(typed)[:_MOST_TYPED])
         self._hinted = Body(near_requests(self._printed, _HINT_SIGN))
         self._outputs = sources.printed
@@ -295,19 +294,18 @@ class Witness:
 
     def support(self, phrase: Phrase, told: Sequence[str]) -> Support:
         """What the session has to say of a phrase, whose words these are."""
-        orders, done = self._strangers.vocabulary, self._done.vocabulary
+        done = self._done.vocabulary
         new = [word for word in told if word not in done]
-        seen = orders | self._told.vocabulary | self._elsewhere
         whole = weight(told)
         things = touched(phrase.prose)
         spoken = languages(phrase.without_code, 2)
         return Support(
             known=1 - weight(new) / whole,
-            done=weight(w for w in told if w in done and w not in self._typed) / whole,
+            done=weight(w for w in told if w in done and w not in self._typed_words) / whole,
             together=self._done.best_two(told).share,
             ordered=self._strangers.best(told).share,
             printed=self._told.best(told).share,
-            nowhere=weight(word for word in new if word not in seen) / whole,
+            nowhere=weight(word for word in new if word not in self._seen) / whole,
             length=math.log(whole),
             things=float(min(len(things), 3)),
             strange=float(min(len(things - self._touched - self._handled), 3)),
@@ -382,6 +380,15 @@ class Witness:
     def _ordered_kinds(self) -> set[str]:
         """The kinds of what the outputs would have somebody do."""
         return {found.kind for _, text in self._told.texts for found in of_prose(text)}
+
+    @cached_property
+    def _typed_words(self) -> frozenset[str]:
+        return Body(Said("", text) for text in self._typed).vocabulary
+
+    @cached_property
+    def _seen(self) -> frozenset[str]:
+        """The words of the outputs, as far as they are looked at."""
+        return self._strangers.vocabulary | self._told.vocabulary | self._elsewhere
 
     @cached_property
     def _elsewhere(self) -> frozenset[str]:
