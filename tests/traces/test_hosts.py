@@ -197,6 +197,30 @@ def test_codex_older_forms(tmp_path: Path) -> None:
     assert trace.turns[0].compactions[0].summary == "so far"
 
 
+def test_codex_lines_of_the_time_before_payloads(tmp_path: Path) -> None:
+    say = lambda role, text: {"type": "message", "role": role, "content": [{"text": text}]}  # noqa: E731
+    trace = read(
+        "codex",
+        tmp_path,
+        {"id": "c1", "timestamp": "2025-08-20T13:20:47Z", "instructions": None,
+         "git": {"branch": "main"}},
+        {"record_type": "state"},
+        say("user", "<environment_context>\n  <cwd>/p</cwd>\n</environment_context>"),
+        say("user", "run the tests"),
+        {"type": "reasoning", "id": "r", "summary": []},
+        {"type": "function_call", "id": "f", "call_id": "1", "name": "shell",
+         "arguments": json.dumps({"command": ["bash", "-lc", "make test"]})},
+        {"type": "function_call_output", "call_id": "1",
+         "output": json.dumps({"output": "1 failed", "metadata": {"exit_code": 2}})},
+        say("assistant", "One fails."),
+        say("user", "run the tests"),
+    )  # fmt: skip
+    assert (trace.session, trace.project, trace.head.branch) == ("c1", "/p", "main")
+    assert trace.prompts == ("run the tests", "run the tests")
+    call, said = trace.turns[0].calls[0], trace.turns[0].texts
+    assert (call.result, call.failed, said) == ("1 failed", True, ("One fails.",))
+
+
 def test_codex_failures_told_by_the_sandbox_and_patches_within_the_shell(tmp_path: Path) -> None:
     """Older versions put the exit code before the output, and apply patches of shell commands."""
     patch = "*** Begin Patch\n*** Update File: a.py\n*** End Patch"

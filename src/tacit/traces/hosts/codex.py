@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from tacit.base.display import counted
 from tacit.traces import values
@@ -62,6 +63,8 @@ _REQUEST = "## My request for Codex:"
 _NO_SUCH_TOOL = "unsupported call: "
 _REFUSED = ("exec command rejected by user", "patch rejected by user")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+_BARE = ("message", "reasoning", *_CALLS, "function_call_output", "custom_tool_call_output")
+_AT_WORK = re.compile(r"(?:<cwd>|^Current working directory: )([^<\n]+)", re.MULTILINE)
 _TOKENS = (
     "input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens",
     "reasoning_output_tokens",
@@ -74,6 +77,23 @@ class _Line(msgspec.Struct, gc=False):
     timestamp: Any = None
     payload: Any = None
     ordinal: Any = None
+    # What stood there by itself before there was a payload.
+    record_type: Any = None
+    id: Any = None
+    cwd: Any = None
+    git: Any = None
+    role: Any = None
+    content: Any = None
+    call_id: Any = None
+    name: Any = None
+    arguments: Any = None
+    input: Any = None
+    action: Any = None
+    output: Any = None
+
+    def bare(self) -> dict[str, Any]:
+        """What of a payload stands in the line itself."""
+        return {name: value for name, value in structs.asdict(self).items() if value is not None}
 
 
 class CodexProgram(Program):
@@ -198,6 +218,8 @@ class Codex(JsonlHost):
         return (s for s in found if not _is_packed(s) or s.path.removesuffix(ZSTD) not in plain)
 
     def recognises(self, line: dict[str, Any]) -> bool:
+        if "type" not in line and "record_type" not in line:
+            return {"id", "timestamp", "instructions"} <= line.keys()  # as in the middle of 2025
         return line.get("type") == "session_meta" and isinstance(line.get("payload"), dict)
 
     def helpers(self, source: Source) -> Iterator[Source]:
@@ -221,6 +243,8 @@ class Codex(JsonlHost):
         at = values.when(line.timestamp)
         if isinstance(line.ordinal, int) and line.ordinal < into.state.get("own_from", 0):
             into.passed("copied")  # what a helper was given of the session that started it
+        elif line.payload is None and (line.id if line.type is None else line.type in _BARE):
+            self._bare(line.bare(), at, into)
         elif line.type == "response_item":
             self._item(payload, at, into)
         elif line.type == "event_msg":
@@ -235,8 +259,20 @@ class Codex(JsonlHost):
             into.told(values.text(payload.get("content")), "teammate", at)
         elif line.type == "compacted":
             into.compacted(values.text(payload.get("message")), at)
-        elif line.type not in _QUIET:
+        elif line.type not in _QUIET and line.record_type is None:
             into.passed("unknown-record")
+
+    def _bare(self, line: dict[str, Any], at: Any, into: Assembler) -> None:
+        """A line of the middle of 2025: the first is the head, what was typed is a message."""
+        if "type" not in line:
+            self._meta(line, into)
+        elif line.get("role") != "user":
+            self._item(line, at, into)
+        elif (text := values.text(line.get("content"))).lstrip().startswith("<"):
+            folder = _AT_WORK.search(text)  # what the program itself tells the model
+            into.about(project=folder[1].strip() if folder else "")
+        else:
+            self._prompt(text, at, into)
 
     def _meta(self, payload: dict[str, Any], into: Assembler) -> None:
         session = values.string(payload.get("id"))
