@@ -115,3 +115,19 @@ def test_what_is_forgotten_is_not_kept(store: Store, gone: str) -> None:
     counted(store, "a")
     forget_sessions(store, session=f"claude-code:{gone}")
     assert store.connection.execute("SELECT count(*) FROM counted").fetchone()[0] == 0
+
+
+def test_one_that_cannot_be_counted_keeps_no_other_from_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        store.write(session(name))
+
+    def stumble(trace: Trace) -> frozenset[str]:
+        if trace.turns and trace.id.endswith(":a"):
+            raise IndexError("of a word that is not there")
+        return programs(trace)
+
+    programs = counted_session.programs_run
+    monkeypatch.setattr(counted_session, "programs_run", stumble)
+    assert [one.id for one in counted(store, "a", "b")] == ["claude-code:b"]

@@ -111,7 +111,7 @@ def counted_sessions(store: Store, names: Iterable[str]) -> list[CountedSession]
     """Sessions as they are counted over; those that are new are read whole, and kept so.
 
     What several hold, since a session was resumed or branched, counts for the first of them. One
-    that holds nothing else is left out.
+    that holds nothing else is left out, and so is one that cannot be counted.
     """
     sessions = {name: _counted(store, name) for name in names}
     known: set[bytes] = set()
@@ -135,7 +135,10 @@ def _count_anew(store: Store, name: str, copied: frozenset[int] = frozenset()) -
         own = [turn for turn in trace.turns if not turn.helper]
         told = set(copied_turns.of_origin(store, trace.head, own))
         new = tuple(turn for turn in trace.turns if turn.number not in told)
-        session = count_session(Trace(trace.head, new), copied)
+        try:
+            session = count_session(Trace(trace.head, new), copied)
+        except Exception:  # a boundary: whatever a session holds, the others are counted
+            session = count_session(Trace(trace.head, ()))
         body = msgspec.msgpack.encode(session)
         session_rows.keep_counted(store.connection, name, _rules(), body)
     return session
