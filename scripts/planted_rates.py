@@ -49,6 +49,8 @@ FRESH = (
     "fifteenth",
     "sixteenth",
     "seventeenth",
+    "eighteenth",
+    "nineteenth",
 )
 BEGIN, END = "<!-- rates -->", "<!-- /rates -->"
 Turns = list[list[str | Step]]
