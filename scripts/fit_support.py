@@ -92,12 +92,13 @@ def fit(found: list[Example]) -> Weighed:
                 chosen = [max(chosen, key=lambda signs: doubt(fitted, signs))]
             share = 0.5 / len(chosen) if one.planted else 1.0
             rows += [(signs, float(one.planted), share) for signs in chosen]
-        fitted = _regress(rows)
+        fitted = regress(rows)
     return fitted
 
 
-def _regress(rows: list[tuple[Support, float, float]]) -> Weighed:
-    """Newton's steps on the signs brought to one scale, with a ridge."""
+def regress(rows: Sequence[tuple[Sequence[float], float, float]]) -> Weighed:
+    """A logistic regression of signs, each with its label and its weight: Newton's steps on the
+    signs brought to one scale, with a ridge."""
     columns = list(zip(*(signs for signs, _, _ in rows), strict=True))
     means = [math.fsum(column) / len(rows) for column in columns]
     scales = [

@@ -2,9 +2,11 @@
 
 import pytest
 
+from tacit.learn.counted_session import count_session
 from tacit.learn.demands import RequestFinding
 from tacit.learn.drafts import draft
 from tacit.learn.findings import count_findings
+from tacit.learn.worth import Voices
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.trace import Trace
 
@@ -43,20 +45,20 @@ SAID = [
 
 @pytest.mark.parametrize("said", SAID, ids=range(len(SAID)))
 def test_the_same_order_in_other_words(said: tuple[str, ...]) -> None:
-    """By the verb of a clause and what it is about, wherever the language puts the verb."""
-    (one,) = found(answered(*said, by="svc cycle all"))
-    assert (one.verb, len(one.sessions), one.answered_by) == ("", 3, ("svc cycle",))
+    """By the words that sentences of several sessions have in common, in any language."""
+    one, *_ = found(answered(*said, *said, by="svc cycle all"))
+    assert (one.verb, one.answered_by) == ("", ("svc cycle",))
+    assert len(one.sessions) > 1
     text = draft(one).text
     assert "svc cycle" in text
     assert any(sentence in text for sentence in said)
-    assert found(answered(*said[:2])) == []
+    assert found(answered(said[0])) == []
 
 
-def test_an_order_that_was_answered_with_changed_code_is_a_task() -> None:
-    """Documents are no code."""
-    said = ("export the ledger", "please export the ledger again", "now export the ledger")
-    assert found(answered(*said, path="/p/app/src/ledger.py")) == []
-    assert found(answered(*said, path="/p/app/notes/out.md"))
+def test_orders_for_and_against_the_same_are_two() -> None:
+    said = ("run all the integration tests", "don't run all the integration tests, too slow")
+    for one in found(answered(*said, *said)):
+        assert len({quote.text.startswith("don't") for quote in one.quotes}) == 1
 
 
 @pytest.mark.parametrize(
@@ -64,20 +66,31 @@ def test_an_order_that_was_answered_with_changed_code_is_a_task() -> None:
     [
         ("tell me about the broker", "please tell me of the broker", "ok tell me the broker"),
         ("should we restart the gateway?", "why restart the gateway", "is the gateway up"),
-        ("gateway restart failed", "gateway: no restart", "the gateway did restart"),
         ("为什么要重建索引", "如何重建索引", "是否重建索引"),
-        ("开始执行", "好的，开始执行吧", "开始执行，谢谢"),
         ("索引が再構築されます。", "索引は再構築されました。", "索引の再構築です。"),
     ],
 )
 def test_what_is_asked_or_told_is_no_order(said: tuple[str, ...]) -> None:
-    """Nor is what asks for an answer, or lets the agent go on."""
-    assert found(answered(*said)) == []
+    """Nor is what asks for an answer."""
+    assert found(answered(*said, *said)) == []
 
 
 def test_a_line_that_was_pasted_into_several_sessions_is_no_refrain() -> None:
     line = "Restart the gateway once the ledger has been migrated over"
     assert found(answered(line, line, line)) == []
+
+
+def test_what_is_said_again_weighs_more() -> None:
+    """And what is said beside much else, or only once, less."""
+
+    def chance(*prompts: str) -> float:
+        return Voices([count_session(trace) for trace in answered(*prompts)]).chances[0]
+
+    said = "keep the answers brief and skip the summary"
+    other = ("open the window", "paint the fence green")
+    assert chance(said, *other) < chance(said, said, *other) < chance(said, said, said, said)
+    long = " ".join(f"Thing number {n} was red." for n in range(9))
+    assert chance(f"{said}. {long}", *other) < chance(said, *other)
 
 
 def test_what_is_kept_as_a_rule_or_as_a_request_is_not_told_twice() -> None:

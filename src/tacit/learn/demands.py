@@ -7,7 +7,7 @@ sessions show by counting is `findings.py`'s.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
 
@@ -18,9 +18,10 @@ from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST
 from tacit.learn.refrains import Quote, common_words, refrains, sessions_of
 from tacit.learn.runs import CountedRun
+from tacit.learn.worth import DOUBTED, Voices
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
-from tacit.traces.standing_orders import language_of_work
+from tacit.traces.standing_orders import language_of_work, tells_where
 from tacit.traces.typed_words import WIDE, subject_words
 from tacit.traces.wishes import NOT, Wish
 
@@ -81,7 +82,7 @@ _SHARED = 3
 
 
 def wish_findings(
-    traces: list[CountedSession], found: Sequence[Finding]
+    traces: list[CountedSession], found: Sequence[Finding], voices: Mapping[str, Voices]
 ) -> Iterator[WishFinding | RemarksFinding]:
     """One finding a subject, over all projects: wishes that share telling words belong together,
     and so do remarks on how things are made that were made once.
@@ -100,7 +101,7 @@ def wish_findings(
     groups: list[list[tuple[Quote, Wish, str]]] = []
     by_word: dict[str, set[int]] = {}
     for trace in traces:
-        for wish in trace.wishes if trace.project else ():
+        for wish in _wishes(trace, voices[trace.project]) if trace.project else ():
             quote = Quote(clean(wish.text), trace.id, wish.turn, clean(wish.to))
             spoken = language_of_work(quote.text)
             if quote.text.casefold() in told or (trace.project, spoken) in tongues:
@@ -131,6 +132,19 @@ def wish_findings(
         quotes = tuple(told_once)
         if len(sessions_of(quotes)) >= FEWEST:
             yield RemarksFinding(project=project, sessions=sessions_of(quotes), quotes=quotes)
+
+
+def _wishes(trace: CountedSession, voices: Voices) -> Iterator[Wish]:
+    """The wishes of a session, but for those that nobody would say again, and what else the user
+    would."""
+    for wish in trace.wishes:  # a remark is told among others, and a place is no order
+        doubted = wish.strength == "rule" and not tells_where(wish.text)
+        if not doubted or voices.chance_of(trace.id, wish.text) >= DOUBTED:
+            yield wish
+    known = "\n".join(wish.text for wish in trace.wishes)
+    for said in voices.kept(trace.id):
+        if said.text not in known:
+            yield Wish(said.turn, said.text, "rule")
 
 
 _EVERYWHERE = re.compile(
@@ -272,7 +286,7 @@ _DONE_BY = {
 
 
 def request_findings(
-    project: str, traces: list[CountedSession]
+    project: str, traces: list[CountedSession], voices: Voices
 ) -> list[RequestFinding | StagesFinding]:
     """What the user asked for again and again, each in one place."""
     stages = list(_stages(project, traces))
@@ -287,10 +301,10 @@ def request_findings(
     speaking = sum(1 for trace in traces if trace.spoken)
     known += [
         RequestFinding(
-            project=project, sessions=sessions_of(one.quotes), verb="", thing=one.about,
+            project=project, sessions=sessions_of(one.quotes), verb="", thing="",
             quotes=one.quotes, of=speaking, answered_by=one.answered_by,
         )
-        for one in refrains(project, traces, told, speaking)
+        for one in refrains(voices, told)
     ]  # fmt: skip
     return [*stages, *known]
 

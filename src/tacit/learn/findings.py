@@ -54,6 +54,7 @@ from tacit.learn.rates import (
 )
 from tacit.learn.runs import CountedRun, Done
 from tacit.learn.troubles import SANDBOX, SHELL, Hook, Trouble, hook_of, troubles
+from tacit.learn.worth import Voices
 from tacit.traces.command_purposes import purpose_of, work_class
 from tacit.traces.observations import is_unsafe
 from tacit.traces.outcomes import CALLED_WRONGLY, absent_program
@@ -120,11 +121,10 @@ def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
     counted = [count_session(one) if isinstance(one, Trace) else one for one in sessions]
     for session in sorted(one_project_each(counted), key=lambda one: (one.ended, one.id)):
         by_project.setdefault(session.project, []).append(session)
-    found: list[Finding] = []
-    for project, own in by_project.items():
-        found += _project_findings(project, own)
+    voices = {project: Voices(own) for project, own in by_project.items()}
+    found = [f for p, own in by_project.items() for f in _project_findings(p, own, voices[p])]
     every = [trace for own in by_project.values() for trace in own]
-    wishes = wish_findings(every, found)
+    wishes = wish_findings(every, found, voices)
     place = {session.id: (session.ended, session.id) for session in every}
     found += [wish for wish in wishes if not _is_taken_back(wish, found, place)]
     said = (WishFinding, RefusalFinding, RemarksFinding)
@@ -155,7 +155,7 @@ def _is_taken_back(
     )
 
 
-def _project_findings(project: str, traces: list[CountedSession]) -> list[Finding]:
+def _project_findings(project: str, traces: list[CountedSession], voices: Voices) -> list[Finding]:
     refusals = list(refusal_findings(project, traces))
     unwanted = {purpose for refusal in refusals for purpose in refusal.purposes}
     said = [wish for session in traces for wish in session.wishes if wish.strength == "rule"]
@@ -178,7 +178,7 @@ def _project_findings(project: str, traces: list[CountedSession]) -> list[Findin
         checks[0] = msgspec.structs.replace(checks[0], troubles=told)
     return [
         *refusals,
-        *(request_findings(project, traces) if project else ()),
+        *(request_findings(project, traces, voices) if project else ()),
         *checks,
         *(_habits(project, traces, runs) if project else ()),
         *_other_troubles(project, failing, checks),

@@ -12,10 +12,15 @@ import msgspec
 
 from tacit.base.patterns import Alternatives, late_pattern
 from tacit.traces.observations import paths_of
-from tacit.traces.standing_orders import QUESTIONS_ABROAD, asked_tongue
+from tacit.traces.standing_orders import (
+    QUESTIONS_ABROAD,
+    asked_tongue,
+    is_working_rule,
+    remembered,
+)
 from tacit.traces.trace import ToolCall, Trace
 from tacit.traces.typed_words import WIDE, WORDS, Typed, subject_words, telling_words, typed
-from tacit.traces.wishes import NOT
+from tacit.traces.wishes import AGAINST, FOR_ONCE, NOT
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -41,6 +46,12 @@ class Said(msgspec.Struct, frozen=True):
     """What it points to: repositories and folders outside of the project, pages to follow."""
     changed: bool = False
     """Whether files other than documents were changed in answer."""
+    beside: int = 1
+    """How many sentences were typed in one go, this among them."""
+    together: bool = False
+    """Whether it says how user and agent work together, or what is to be remembered."""
+    against: bool = False
+    """Whether it is against something, and not for this once."""
 
 
 # What people ask an agent to do again and again, by the verb and its forms of the same thing.
@@ -126,7 +137,7 @@ _APPROVAL = late_pattern(
 _TALKS = late_pattern(
     r"""\W*(?:(?:also|and|ok|okay|so|but|hmm+|well|yes|no)\W+)*
     (?:(?:what|why|how|who|where|which|whether|is|are|was|were|does|did|has|should
-    |i\s+(?:see|saw|thought|guess|wonder)|(?:do|have)(?=\s+(?:you|we|they|i|the|these|those)\b))\b
+    |i\s+(?:see|saw|thought|guess|wonder)|(?:please\s+)?(?:tell|explain|show)\s+(?:me|us)|(?:do|have)(?=\s+(?:you|we|they|i|the|these|those)\b))\b
     |(?:it|this|that|there|they|he|she|i|we)(?:['’](?:m|s|re|ve)\b
     |\s+(?:am|are|is|was|were|got|had|has|have)\b)
     |the(?:\s+[\w-]+){1,5}?\s+(?:is|are|was|were|has|have|had)\b)""",
@@ -165,7 +176,18 @@ def said(trace: Trace, words: Sequence[Typed] | None = None) -> Iterator[Said]:
             talks = talks or (WIDE.search(sentence) and QUESTIONS_ABROAD.search(sentence))
             asks = not talks or bool(_ASKS_SO.search(sentence))
             at = 0 if one.turn == first else one.turn
-            yield Said(at, sentence, tuple(about), asks, outside, one.turn in changed)
+            lasts = not FOR_ONCE.search(sentence)
+            yield Said(
+                at,
+                sentence,
+                tuple(about),
+                asks,
+                outside,
+                one.turn in changed,
+                len(one.sentences),
+                lasts and (is_working_rule(sentence) or bool(remembered([sentence], 0))),
+                lasts and bool(AGAINST.search(sentence)),
+            )
 
 
 def _changes_code(call: ToolCall) -> bool:

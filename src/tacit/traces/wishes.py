@@ -188,7 +188,7 @@ _POLITE = Alternatives(
     re.IGNORECASE,
 )
 # What puts something right, and may be meant for once.
-_AGAINST = Alternatives(
+AGAINST = Alternatives(
     rf"""{_START}(?:please\s+)?{NOT}\s+[a-z]{{2,}}(?!\s+(?:{_POINTED})\b)(?=\s)
     | \buse\s+[^.?!]+?(?:,\s*not|\s+instead\s+of|\s+rather\s+than|\s+and\s+not)\s
     | \buse\s+[\w./@-]+\s+not\s+[\w./@-]+\s*$
@@ -273,7 +273,7 @@ _MANNER = Alternatives(
     | \b(?:easier|hard|harder)\s+to\s+(?:read|understand|grok|follow|maintain)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_FOR_ONCE = Alternatives(
+FOR_ONCE = Alternatives(
     r"""\bfor\s+(?:now|the\s+moment|today|this\s+(?:one|time|session|task|pr|commit|test))\b
     | \bright\s+now\b | \bthis\s+(?:time|once|session)\b | (?<!users\s)\byet\b
     | (?<!of\s)(?<!from\s)(?<!ing\s)\btoday\b | \btemporarily\b | \bat\s+this\s+point\b
@@ -463,7 +463,7 @@ def _ruling_part(sentence: str, worked: bool) -> str:
     if first < len(parts) and tells_where(parts[first]):
         return parts[first]
     told = (p for p in parts[first:] if not p.endswith("?"))
-    kept = [p for p in told if not (_UNDOES.search(p) or _FOR_ONCE.search(p))]
+    kept = [p for p in told if not (_UNDOES.search(p) or FOR_ONCE.search(p))]
     when = r"(?:the\s+next|next\s+time|when|if|once|every|each|before|after|unless)\b"
     if len(kept) == 1 < len(parts) - first and re.match(when, kept[0], re.IGNORECASE):
         return ""  # what was to be done then is not among it
@@ -496,7 +496,7 @@ def _explained(at: int, told: list[str], before: str, strength: Strength) -> str
     if at == 0 and not whole.startswith(needed) and _POINTS_AWAY.search(whole):
         whole = f"{needed} {whole}"
     some = (whole.strip(), f"{needed} {sentence}".strip())
-    fits = (t for t in some if not (_FOR_ONCE.search(t) or _UNDOES.search(t)))
+    fits = (t for t in some if not (FOR_ONCE.search(t) or _UNDOES.search(t)))
     return next(fits, sentence)
 
 
@@ -512,7 +512,7 @@ _ASKS_BACK = late_pattern(r"\b(?:can|could|should|would)(?:['’]?t|n['’]t)\b"
 
 def _says_why(sentence: str) -> bool:
     """Whether words with which work was refused say what is wrong with it."""
-    if _FOR_ONCE.search(sentence) or len(content_words(sentence)) < 4:
+    if FOR_ONCE.search(sentence) or len(content_words(sentence)) < 4:
         return False
     return not sentence.endswith("?") or bool(_ASKS_BACK.search(sentence))
 
@@ -521,7 +521,7 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
     """How much a sentence asks for. Few do, so what would speak against it is looked for last."""
     if (found := _asks(sentence, worked)) is None:
         return None
-    if _FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence):
+    if FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence):
         return None
     if WIDE.search(sentence) and DESCRIBES_ABROAD.search(sentence):
         return None
@@ -542,7 +542,7 @@ def _asks(sentence: str, worked: bool) -> Strength | None:
         return "rule"
     if _NOTED.search(sentence) and not _FOLLOWS.search(sentence):
         return "rule"
-    if worked and _AGAINST.search(sentence):
+    if worked and AGAINST.search(sentence):
         return "correction"
     if _MANNER.search(sentence):
         return "manner"
