@@ -83,6 +83,14 @@ def is_random(value: str, least: int = 16) -> bool:
     return changes >= len(value) / 5
 
 
+def is_jumbled(value: str) -> bool:
+    """Whether capitals, small letters and digits take turns as in nothing that has a meaning."""
+    size = len(value)
+    longest = 2.2 if size < 16 else 2.7 if size < 24 else 3
+    kinds = any(map(str.islower, value)), any(map(str.isupper, value)), any(map(str.isdigit, value))
+    return size >= 12 and all(kinds) and len(_CAMEL.findall(value)) * longest >= size
+
+
 _TURN = late_pattern(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
 _DIGITS = late_pattern("[0-9]{2}")
 _HEX = late_pattern("[0-9a-fA-F-]+")

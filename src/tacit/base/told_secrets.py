@@ -7,7 +7,7 @@ what may stand a few words away from one. Every quantifier has a bound.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from tacit.base.patterns import late_pattern
 from tacit.base.placeholders import (
@@ -16,6 +16,7 @@ from tacit.base.placeholders import (
     classes,
     is_code,
     is_hexadecimal,
+    is_jumbled,
     is_made_key,
     is_path,
     is_random,
@@ -74,11 +75,11 @@ _ENDS = late_pattern(
     r"\s{0,2}(?:[^\w\s-]|\Z|\n|(?:and|in|on|of|when|to|if|here|there|und|et|y)(?!\w))"
 )
 _STOPS = ".,:;"
-_ODD = late_pattern(r"[!$%^&*?~@+]|\d#[A-Za-z]")
+_ODD = late_pattern(r"[!$%^&*?~@+]|\d#[A-Za-z]|[a-z]#\d{1,4}[A-Za-z]{2}")
 _LETTER = late_pattern(r"[^\W\d_]")
 _NUMBERED = late_pattern(
     r"([^\W\d_]{3,24})(?:[_.-]?\d{2,6}[a-z]?|[#&!]\d{1,6}[a-z]{0,2})"
-    r"|([A-Z][a-z]{3,20}(?:[_-][A-Z]?[a-z]{3,20}){0,2})[_-]?\d[a-z]?"
+    r"|([A-Z][a-z]{3,20}(?:[_-][A-Z]?[a-z]{3,20}){0,2})[_-]?\d{1,4}[a-z]?"
 )
 _LEET = late_pattern(
     r"(?=[^A-Z]{0,40}[A-Z])(?=[^a-z]{0,40}[a-z])[A-Za-z]{1,12}\d[A-Za-z]{1,12}[_-]?\d[A-Za-z0-9_]{0,20}"
@@ -87,7 +88,7 @@ _LEET = late_pattern(
 _BETWEEN = late_pattern(r"([a-z]{4,12})\d{1,4}([a-z]{3,12})")
 _NAMES = late_pattern(
     r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}|@[\w/.-]{1,64}|[\w./@-]{1,64}@[\^~]?[\d.]{1,20}"
-    r"|[\w-]{1,20}[+*][\w-]{1,20}|\w{1,2}&\w{1,9}|.{0,30}[%$]\w?"
+    r"|[\w-]{1,20}[+*](?!\d{2,4}[A-Za-z]{3})[\w-]{1,20}|\w{1,2}&\w{1,9}|.{0,30}[%$]\w?"
 )
 # Words with a number that are the names of things, also where passwords are spoken of.
 _THINGS = frozenset(
@@ -118,14 +119,15 @@ def is_made_up(value: str) -> bool:
         return False
     if is_sample(value) or REFERENCE.match(value) or is_code(value) or is_path(value):
         return False
-    if _NAMES.fullmatch(value) or "=" in value or value.count(".") > 1:
+    bare = value.rstrip("!?*#")
+    jumbled = is_jumbled(bare)
+    if value.count(".") > 1 or (not jumbled and (_NAMES.fullmatch(value) or "=" in value)):
         return False
-    bare = value.rstrip("!?*")
     if numbered := _NUMBERED.fullmatch(bare):
-        return (numbered[1] or numbered[2]).lower() not in _THINGS
+        return _THINGS.isdisjoint(re.split("[_-]", (numbered[1] or numbered[2]).lower()))
     if between := _BETWEEN.fullmatch(bare):
         return between[1].lower() not in _THINGS and between[2].lower() not in _THINGS
-    return not is_weak(value) and bool(_ODD.search(bare) or _LEET.fullmatch(bare))
+    return not is_weak(value) and bool(jumbled or _ODD.search(bare) or _LEET.fullmatch(bare))
 
 
 _ENGLISH = frozenset(
@@ -134,7 +136,8 @@ _ENGLISH = frozenset(
 _COLON = late_pattern(r"[:：=→—–][ \t\u00a0]?[\"'`«「『“„‘(]{0,2}[ \t]?\Z")
 ALSO_TOLD = (
     "pw", "ww", "wifi key", "wi-fi key", "wlan key", "network key", "shared secret", "code wifi",
-    "clave del wifi", "clave wifi", "parole",
+    "clave del wifi", "clave wifi", "parole", "pasword", "passwrod", "passowrd", "passwrd",
+    "pssword",
 )  # fmt: skip
 """What only a sentence calls a password, or what is too short a word elsewhere."""
 
@@ -176,9 +179,50 @@ CODE = late_pattern(
     r"(?P<s>\d{4,8}#?)(?![\w.,-]?\d|[.:/-]\w|[A-Za-z_%])"
     r"(?![ \t]{1,2}(?:bit|byte|char|digit|ms|[kMG]?[BVH]))"
 )
+# A door, an alarm or a message has a code; the code of an error is none.
+CODE_OF = late_pattern(
+    r"(?P<gap>(?i:2fa)?[^\n\d.;]{3,60}?)(?:[ \t]{1,2}|[ \t]?[:：=→—][ \t]?|[是为為は는은])[\"'`]?"
+    r"(?P<s>\d{4,8}#?)(?![\w.,-]?\d|[.:/-]\w|[A-Za-z_%])"
+    r"(?![ \t]{1,2}(?:bit|byte|char|digit|sec|min|ms|mean|zeichen|[kMG]?[BVH]))"
+)
+_CODE = late_pattern(
+    r"cod(?:e|ice|igo|ul|i)|código|k[oóø]d|kood|код|κωδικ|קוד|رمز|कोड|รหัส|mã|코드|コード|[密号]?[码碼]|pin|keypad"
+)
+_CODE_KIND = late_pattern(
+    r"(?<![a-z])(?:door|gate|alarm|safe|lock|keypad|entr[yée]|verif|one[- ]time|login|sms|2fa|mfa"
+    r"|access|security|confirm|porte|portail|digicode|puerta|portão|porta|porton|cancello|allarm|toegang"
+    r"|(?:voor)?deur|poort|(?:haus)?tür|zugang|tor(?![a-z])|einmal|bestätig|drzwi|bram|furtk|domofon"
+    r"|wery|dve[rř]|vchod|dörr|port|larm|dør|bekreft|bekræft|ovi|hälyt|vahvist|kapu|ajtó|riasz"
+    r"|megerős|uș|poart|kapı|giriş|doğrula|vrata|durų|garaje|garagem|acces|vérif|auten)"
+    r"|двер|домоф|подъез|сейф|сигнал|подтв|підтв|ворот|калит|вход|вхід|שער|דלת|אימות|الباب|بوابة"
+    r"|تحقق|门禁|门|验证|驗證|確認|認証|玄関|현관|인증|cửa|xác (?:minh|nhận|thực)|दरवाज|ओटीपी|ประตู"
+)
+_NO_CODE = late_pattern(
+    r"(?<![a-z])(?:err|fehler|feil|fejl|virhe|chyb|błęd|hiba|hata|status|http|exit|zip|post(?:al|leit)"
+    r"|source|return|country|area|line|port(?![a-z])|response|year)|ошиб|помил|错误|エラー|오류|почт|индекс"
+)
+_CODE_ENDS = late_pattern(
+    rf"(?:{_IS_LAST.pattern}|(?<!\w)(?:jetzt|nun|maintenant|ahora|agora|ora|nu|nå|nyt|teraz|nyní|acum"
+    r"|теперь|сейчас|with|mit|avec|con|com|to|auf|a|à|på|na|naar|till|til))\Z"
+)
+
+
+def _is_code_of(match: re.Match[str]) -> bool:
+    """`El código de error es 40312` opens no door."""
+    gap = match["gap"].lower()
+    about = f"{match.string[max(0, match.start() - 24) : match.start()]}{gap}".lower().rpartition(
+        "\n"
+    )[2]
+    sign = match.string[match.end("gap") : match.start("s")].strip()
+    told = sign or _CODE_ENDS.search(gap) or not (match[0].isascii() or _IS_WITHIN.search(gap))
+    return bool(
+        told and _CODE.search(about) and _CODE_KIND.search(about) and not _NO_CODE.search(about)
+    )
+
+
 GROUPS = late_pattern(
-    rf"(?i:(?:backup|recovery|2fa|mfa|verification) code)s?{_WORDS}{{0,2}}?{_IS}"
-    r"(?P<s>(?=[a-zA-Z-]{0,20}\d)(?=[\d-]{0,20}[a-zA-Z])[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7})(?![\w-])"
+    rf"(?i:(?:backup|recovery|2fa|mfa|verification) code)s?,?{_WORDS}{{0,14}}?{_IS}"
+    r"(?P<s>(?=[a-zA-Z-]{0,20}\d|[a-z-]{0,20}[b-df-hj-np-tv-xz]{3})(?=[\d-]{0,20}[a-zA-Z])[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7})(?![\w-])"
 )
 PHRASE = late_pattern(
     r"(?i:(?:pass|seed |recovery |secret )phrase|mnemonic)"
@@ -233,7 +277,8 @@ def _is_pin(match: re.Match[str]) -> bool:
     at = match.start()
     if match.string[at - 1 : at] in ("_", "-") and not _OF_WHOM.search(match.string[:at][-12:]):
         return False
-    return (match["beside"] is None or bool(match["long"])) and not is_sample(match["s"])
+    beside = match["beside"] is None or match["long"] or match[0][:8].lower() == "passcode"
+    return bool(beside) and not is_sample(match["s"])
 
 
 def _is_phrase(match: re.Match[str]) -> bool:
@@ -255,6 +300,23 @@ _FORMS: tuple[_Form, ...] = (
         ),
     ),
     (CODE, "password", _is_pin, ("пин", "暗証番号", "验证码", "인증번호")),
+    (
+        CODE_OF, "password", _is_code_of,
+        (
+            "codice", "codigo", "koden ", "kode ", " kod ", "kodu", "koodi", "codul", "digicode",
+            "code de ", "code d'", "code van ", "code vom ", "code zur ", "code zum ", "keypad",
+            "alarm", "2fa code", "verification code", "sms code", "login code", "one time code",
+            "one-time code", "security code", "access code", "entry code", "confirmation code",
+            "zugangscode", "door code", "gate code",
+        ),
+    ),
+    (
+        CODE_OF, "password", _is_code_of,
+        (
+            "código", "kód", "код", "türcode", "dørkod", "κωδικός", "קוד", "رمز", "कोड", "รหัส",
+            "mã ", "코드", "コード", "验证码", "密码", "番号", "code für ",
+        ),
+    ),
     (
         GROUPS, "password", lambda _: True,
         ("backup code", "recovery code", "2fa code", "mfa code", "verification code"),
@@ -293,11 +355,15 @@ BEGINNINGS = tuple(word for form in _FORMS for word in form[3] if word.isascii()
 FOREIGN_BEGINNINGS = tuple(word for form in _FORMS for word in form[3] if not word.isascii())
 
 
-def told_codes(text: str, places: Callable[[str], Iterable[int]]) -> Iterator[tuple[int, int, str]]:
+def told_codes(
+    text: str, words: frozenset[str], places: Callable[[str], Iterable[int]]
+) -> Iterator[tuple[int, int, str]]:
     """PINs, one-time codes, phrases of words, logins and keys, each with the rule that finds it;
-    `places` says where a word stands."""
+    `words` stand in the text, and `places` says where."""
     for pattern, rule, is_secret, begins in _FORMS:
-        for match in (pattern.match(text, at) for word in begins for at in places(word)):
+        for match in (
+            pattern.match(text, at) for w in words.intersection(begins) for at in places(w)
+        ):
             if match and is_secret(match):
                 start = match.start("s")
                 yield start, start + len(match["s"].rstrip(_STOPS)), rule
@@ -320,7 +386,7 @@ FOREIGN_KEYS = (
 # Somebody hands over a key: its value stands a few words behind the word for one.
 HANDED_KEY = late_pattern(
     rf"(?i:{'|'.join((*KEYS, *FOREIGN_KEYS))})s?(?![A-Za-z_])"
-    r"(?P<gap>[^\n=;<>{}()\[\]|\\/\"]{0,40}?)(?<![^\s:：→「『“‘`'\"])[\"'`「『“‘]{0,2}"
+    r"(?P<gap>[^\n=;<>{}()\[\]|\\/\"]{0,60}?)(?<![^\s:：→「『“‘`'\"])[\"'`「『“‘]{0,2}"
     r"(?P<s>[A-Za-z0-9_-]{24,128}+)(?=[\s\"'`,;.)」』”]|[^\x00-\x7f]|\Z)"
 )
 _HANDS = late_pattern(
@@ -330,7 +396,7 @@ _HANDS = late_pattern(
 )
 _KEY_OF = late_pattern(r"(?<![a-z])(?:api|access|bearer|secret)[ -]?\Z|(?<![a-z])api(?![a-z])")
 NO_KEY = late_pattern(
-    r"publi|públi|öffentl|finger|hash|sha|sum(?!\w)|digest|sign|cache|primary|foreign|host|commit|ssh"
+    r"publi|públi|öffentl|finger|hash|sha(?!r)|sum(?!\w)|digest|sign|cache|primary|foreign|host|commit|ssh"
     r"|gpg|object|s3|sort|partition|idempot|site|ids?(?!\w)|name|doc|публич|公開|公开|公钥|공개"
 )
 
@@ -353,6 +419,115 @@ def handed_keys(text: str, small: str, found: Iterable[int]) -> Iterator[tuple[i
         hexadecimal = (handed or of_api) and _HEX.fullmatch(value) and given
         if (mixed and (handed or of_api or given)) or hexadecimal:
             yield *match.span("s"), "assigned-secret"
+
+
+# In a line of prose with such a word, or with one for a password or a key, a value that nobody
+# would call a thing is a secret, wherever it stands.
+CUES = (
+    "log in", "login", "sign in", "unlock", "crypt", "authenticat", "credential", "sudo", "get in ",
+    "zugang", "anmeld", "entsperr", "connecte", "connexion", "accede", "entra ", "zaloguj",
+    "passcode", "identifiant", "credenzial", "credencia", "inlog", " pass ", "wifi",
+    "wi-fi", "wlan",
+)  # fmt: skip
+KEY_CUES = (
+    "revoke", "rotate", "leak", "authorization", "unauthorized", "401", "secret", "admin", "jeton",
+)  # fmt: skip
+_VALUE = late_pattern(
+    r"(?<![^\s\"'`«「『“„‘(（：:,\u0250-\uffff])(?=[^\s\d]{0,40}\d)"
+    r"(?P<s>[!#-&*-+\--:=?-Z\\^_a-z~]{9,128}+)"
+    r"(?=[ \t\u00a0]?[\s\"'`,;)»」』”’]|[^\x00-\u024f]|\Z)"
+)
+_NEXT_LINE = late_pattern(
+    r"\n{1,2}[ \t]{0,8}(?P<s>(?=[^\s\d]{0,40}\d)"
+    r"[!#-&*-+\--:=?-Z\\^_a-z~]{9,64}+)[ \t]{0,8}(?:\n|\Z)"
+)
+_PLAIN_WORD = late_pattern(
+    r"(?<![^\s(\"'“«])[^\W\d_]{1,24}(?:['’-][^\W\d_]{1,12})?(?=[\s,.:;!?)\"'”»]|\Z)"
+)
+_NO_SPACES = late_pattern("[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_NO_PROSE = late_pattern(
+    r"[{}<>|\\]|\w\(|\w=|=[ \t]?[\"'(]|\"[ \t]?:|\$\w|&&|\A[ \t]{0,20}(?://|[#$+@]|- \[)"
+)
+_PREFIXED = late_pattern(r"[a-z]{2,12}[_-]")
+_KIND_OF = late_pattern(
+    r"[^A-Za-z0-9]|0x|\d{1,5}-|.{0,60}\*\*|[A-Za-z_.-]{1,40}=|.{1,60}(?:-[a-z]{3,9}|@[\w-]{1,40}\.\S{1,60})\Z"
+)
+_MADE_OF_WORDS = late_pattern(
+    r"[A-Z][a-z]{2,20}(?:[_-][A-Za-z][a-z]{2,20}){1,3}[_-]\d{1,4}|[A-Z][a-z]{2,20}\d{2,4}[!#*?]"
+)
+_OTHER_THING = late_pattern(
+    r"(?i:(?<![a-z])(?:publi|públi|öffentl|finger|hash|sha(?![a-z])|digest|signature|cache|primary"
+    r"|foreign|host|commit(?!t)|ssh|gpg|object|s3|idempot|site|ids?(?!\w)|name|публич|公開|公开|公钥"
+    r"|공개|request|trace|session|version|branch|build|revision|tree|etag|cursor|channel|address"
+    r"|video|image|tx|block|deploy|container|volume|nonce|blob|message|workflow|node"
+    r"|credential(?!s)|credentials \Z|user ?name)|sum(?!\w))"
+)
+_SENTENCE_END = late_pattern(r"[.?!;—](?:\s|\Z)|[?!]")
+_BESIDE_KEY = late_pattern(
+    r"(?i:(?:token|jeton|токен|secret|api[ -]?key|api-schlüssel)"
+    r"(?:[ \t](?:is|was|ist|est|es|é|è|to))?[ \t:(\"'`]{1,4}|(?:token|secret|jeton|токен)(?![a-z_])"
+    r"[^\n.;?!]{0,40}(?:[ \t](?:is|ist|est|es|é|è)|:)[ \t]"
+    r"|(?<!\w)(?:give it|send(?:ing)?|paste|put|enter|pass(?:ing)?|usa|gib|colle)[ \t][\"'`]?)\Z"
+)
+_SMALL_KEY = late_pattern(r"(?=[a-z]{0,20}\d)(?=\d{0,20}[a-z])[a-z0-9]{24,128}")
+
+
+def cued_secrets(
+    text: str, cues: Iterable[int], for_password: Container[int]
+) -> Iterator[tuple[int, int, str]]:
+    """Values that nobody would call a thing in the lines of prose in which a cue stands; those of
+    words and a number beside a cue that is `for_password`."""
+    done, weak = 0, False
+    for at in sorted(cues):
+        if at < done and (weak or at not in for_password):
+            continue
+        weak = at in for_password
+        first = max(text.rfind("\n", max(0, at - 200), at) + 1, at - 200, 0)
+        done = text.find("\n", at, at + 240)
+        done = min(len(text), at + 240) if done < 0 else done
+        found = _VALUE.finditer(text, first, done) if _DIGIT.search(text, first, done) else ()
+        for match in found:
+            value = match["s"].rstrip(_STOPS)
+            start = match.start("s")
+            before, after = text[first:start], text[start + len(value.rstrip("!?")) : done]
+            if _is_no_name(value, weak, before) and _is_prose(before, after):
+                yield start, start + len(value), "password" if weak else "assigned-secret"
+        asked = weak and done - first < 160 and (text[done - 1] in "?:" or done - at < 12)
+        if asked and (alone := _NEXT_LINE.match(text, done)):
+            value = alone["s"].rstrip(_STOPS)
+            if _is_no_name(value, weak, ""):
+                yield alone.start("s"), alone.start("s") + len(value), "password"
+
+
+def _is_no_name(value: str, weak: bool, before: str) -> bool:
+    """Whether nobody would call a thing so; `weak` tells whether a password is spoken of."""
+    bare = value.rstrip("!?")
+    if "/" in value or ":" in value or value.count(".") > 1 or _KIND_OF.match(value):
+        return False
+    if is_sample(value) or REFERENCE.match(value) or is_code(value):
+        return False
+    if bare.replace("-", "").replace("_", "").isalnum():
+        if is_jumbled(bare):
+            beside = before[-1:] not in ("(", "（") or _BESIDE_KEY.search(before)
+            return bool(beside) and not _PREFIXED.match(bare)
+        if _SMALL_KEY.fullmatch(bare):
+            return bool(_BESIDE_KEY.search(before)) and is_made_key(bare)
+    if weak and _MADE_OF_WORDS.fullmatch(value):
+        return is_made_up(value)
+    odd = _ODD.search(bare[1:-1]) or ("=" in bare and is_jumbled(bare))
+    return classes(value) == 4 and bool(odd) and is_made_up(value)
+
+
+def _is_prose(before: str, after: str) -> bool:
+    """Whether a line, around a value, is a sentence about no other thing, and no program."""
+    before = before.removeprefix("> ")
+    if _NO_PROSE.search(before) or _NO_PROSE.search(after):
+        return False
+    plain = len(_PLAIN_WORD.findall(before)) + len(_PLAIN_WORD.findall(after))
+    if plain < 4 and len(_NO_SPACES.findall(before + after)) < 4:
+        return False
+    near = _SENTENCE_END.split(before[-24:])[-1], _SENTENCE_END.split(after[:32])[0]
+    return not any(map(_OTHER_THING.search, near))
 
 
 _HEX = late_pattern("[0-9a-f]{32,128}")
