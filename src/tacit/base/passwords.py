@@ -23,6 +23,7 @@ from tacit.base.placeholders import (
     entropy,
     is_code,
     is_header_value,
+    is_made_up,
     is_password,
     is_path,
     is_random,
@@ -59,7 +60,6 @@ from tacit.base.told_secrets import (
     KEYS,
     cued_secrets,
     handed_keys,
-    is_made_up,
     named_keys,
     told_codes,
     told_passwords,
@@ -346,13 +346,14 @@ def _told(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
 def _cued(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """What nobody would call a thing, in a sentence in which a secret is spoken of."""
     small = _foreign(text)
-    passwords = words.intersection((*CUES, *_PASSWORDS, *ALSO_TOLD, *_FOREIGN))
-    keys = words.intersection((*KEY_CUES, *KEYS, *FOREIGN_KEYS))
-    for_password, for_key = (
-        {at for word in some for at in places(lower if word.isascii() else small, word)}
-        for some in (passwords, keys)
-    )
-    yield from cued_secrets(text, for_password | for_key, for_password)
+    cues: dict[int, int] = {}
+    for level, some in enumerate(_CUES):
+        for word in words.intersection(some):
+            cues.update(dict.fromkeys(places(lower if word.isascii() else small, word), level))
+    yield from cued_secrets(text, cues)
+
+
+_CUES = ((*KEY_CUES, *KEYS, *FOREIGN_KEYS), CUES, (*_PASSWORDS, *ALSO_TOLD, *_FOREIGN))
 
 
 _SPOKEN = (
