@@ -86,7 +86,7 @@ def is_random(value: str, least: int = 16) -> bool:
 def is_jumbled(value: str) -> bool:
     """Whether capitals, small letters and digits take turns as in nothing that has a meaning."""
     size = len(value)
-    longest = 2.2 if size < 16 else 2.7 if size < 24 else 3
+    longest = 2.2 if size < 16 else 2.5 if size < 20 else 2.7 if size < 24 else 3
     kinds = any(map(str.islower, value)), any(map(str.isupper, value)), any(map(str.isdigit, value))
     return size >= 12 and all(kinds) and len(_CAMEL.findall(value)) * longest >= size
 

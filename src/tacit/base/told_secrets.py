@@ -130,8 +130,8 @@ CODE = late_pattern(
 )
 # A door, an alarm or a message has a code; the code of an error is none.
 CODE_OF = late_pattern(
-    r"(?P<gap>(?i:2fa)?[^\n\d.;]{3,60}?)(?:[ \t]{1,2}|[ \t]?[:：=→—][ \t]?|[是为為は는은])[\"'`]?"
-    r"(?P<s>\d{4,8}#?)(?![\w.,-]?\d|[.:/-]\w|[A-Za-z_%])"
+    r"(?P<gap>(?i:2fa)?[^\n\d.;()—]{3,60}?)(?:[ \t]{1,2}|[ \t]?[:：=→—][ \t]?|[是为為は는은])"
+    r"[\"'`]?(?P<s>\d{4,8}#?)(?![\w.,-]?\d|[.:/-]\w|[A-Za-z_%])"
     r"(?![ \t]{1,2}(?:bit|byte|char|digit|sec|min|ms|mean|zeichen|[kMG]?[BVH]))"
 )
 _CODE = late_pattern(
@@ -159,6 +159,8 @@ _CODE_ENDS = late_pattern(
 
 def _is_code_of(match: re.Match[str]) -> bool:
     """`El código de error es 40312` opens no door."""
+    if is_sample(match["s"]):
+        return False
     gap = match["gap"].lower()
     about = f"{match.string[max(0, match.start() - 24) : match.start()]}{gap}".lower().rpartition(
         "\n"
@@ -181,7 +183,7 @@ YOUR_CODE = late_pattern(
 
 def _is_your_code(match: re.Match[str]) -> bool:
     before = match.string[max(0, match.start() - 30) : match.start()].lower().rpartition("\n")[2]
-    return "your" in before and not _NO_CODE.search(before)
+    return "your" in before and not is_sample(match["s"]) and not _NO_CODE.search(before)
 
 
 GROUPS = late_pattern(
@@ -412,7 +414,7 @@ def handed_keys(text: str, small: str, found: Iterable[int]) -> Iterator[tuple[i
 CUES = (
     "log in", "login", "sign in", "unlock", "crypt", "authenticat", "credential", "sudo", "get in ",
     "zugang", "anmeld", "entsperr", "connecte", "connexion", "accede", "entra ", "zaloguj",
-    "passcode", "identifiant", "credenzial", "credencia", "inlog", " pass ", "wifi",
+    "passcode", "identifiant", "credenzial", "credencia", "inlog", "wifi",
     "wi-fi", "wlan", "vpn",
 )  # fmt: skip
 KEY_CUES = (
@@ -433,14 +435,17 @@ _PLAIN_WORD = late_pattern(
 )
 _NO_SPACES = late_pattern("[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _NO_PROSE = late_pattern(
-    r"[{}<>|\\]|\w\(|\w=|=[ \t]?[\"'(]|\"[ \t]?:|\$\w|&&|\A[ \t]{0,20}(?://|[#$+@]|- \[)"
+    r"[{}<>|\\]|\w\(|\w=|=[ \t]?[\"'(]|\"[ \t]?:|\$\w|&&|%[sdcvf](?!\w)"
+    r"|\A[ \t]{0,20}(?://|[#$+@]|- \[)"
 )
+_ODD_SIGN = late_pattern(r"[!$^&*?~]|\d#[A-Za-z]|[a-z]#\d{1,4}[A-Za-z]{2}")
 _PREFIXED = late_pattern(r"[a-z]{2,12}[_-]")
 _KIND_OF = late_pattern(
-    r"[^A-Za-z0-9]|0x|\d{1,5}-|.{0,60}\*\*|[A-Za-z_.-]{1,40}=|.{1,60}(?:-[a-z]{3,9}|@[\w-]{1,40}\.\S{1,60})\Z"
+    r"[^A-Za-z0-9]|0x|\d{1,5}-|\d{1,6}[A-Za-z]{0,4}@|\w{1,20}\?\w{1,20}=|.{0,60}%[0-9A-F]{2}"
+    r"|.{0,60}(?:\*\*|\.[!?])|[A-Za-z_.-]{1,40}=|.{1,60}(?:-[a-z]{3,9}|@[\w-]{1,40}\.\S{1,60})\Z"
 )
 _MADE_OF_WORDS = late_pattern(
-    r"[A-Z][a-z]{2,20}(?:[_-][A-Za-z][a-z]{2,20}){1,3}[_-]\d{1,4}|[A-Z][a-z]{2,20}\d{2,4}[!#*?]"
+    r"[A-Z][a-z]{2,20}(?:[_-][A-Za-z][a-z]{2,20}){1,3}[_-]\d{2,4}|[A-Z][a-z]{2,20}\d{2,4}[!#*?]"
 )
 _OTHER_THING = late_pattern(
     r"(?i:(?<![a-z])(?:publi|públi|öffentl|finger|hash|sha(?![a-z])|digest|signature|cache|primary"
@@ -480,6 +485,8 @@ def cued_secrets(text: str, cues: Mapping[int, int]) -> Iterator[tuple[int, int,
             start = match.start("s")
             before, after = text[first:start], text[start + len(value.rstrip("!?")) : done]
             weak = at < start and (level == 2 or (level == 1 and bool(_HANDED_OVER.search(before))))
+            if is_sample(match["s"]):
+                continue
             if _is_no_name(value, weak, before) and _is_prose(before, after, 3 if level else 4):
                 yield start, start + len(value), "password" if level else "assigned-secret"
         asked = level and done - first < 160 and (text[done - 1] in "?:" or done - at < 12)
@@ -496,15 +503,15 @@ def _is_no_name(value: str, weak: bool, before: str) -> bool:
         return False
     if is_sample(value) or REFERENCE.match(value) or is_code(value):
         return False
-    if bare.replace("-", "").replace("_", "").isalnum():
-        if is_jumbled(bare):
-            beside = before[-1:] not in ("(", "（") or _BESIDE_KEY.search(before)
-            return bool(beside) and not _PREFIXED.match(bare)
-        if _SMALL_KEY.fullmatch(bare):
-            return bool(_BESIDE_KEY.search(before)) and is_made_key(bare)
     if weak and _MADE_OF_WORDS.fullmatch(value):
         return is_made_up(value)
-    odd = ODD.search(bare[1:-1]) or ("." not in bare and is_jumbled(bare))
+    if bare.replace("-", "").replace("_", "").isalnum():
+        if is_jumbled(bare) and (bare.isalnum() or len(bare) >= 20):
+            beside = before[-1:] not in ("(", "（") or _BESIDE_KEY.search(before)
+            return bool(beside) and not _PREFIXED.match(bare)
+        small = _SMALL_KEY.fullmatch(bare) and _BESIDE_KEY.search(before)
+        return bool(small) and is_made_key(bare)
+    odd = "." not in bare and (is_jumbled(bare) or _ODD_SIGN.search(bare[1:-1]))
     return classes(value) == 4 and bool(odd) and is_made_up(value)
 
 
