@@ -4,8 +4,8 @@ Templates of what people paste and programs print, by kind, and look-alikes: eac
 time by a seeded generator, so no file holds anything that looks like a live key. One half of the
 templates, by a hash of each, is for tuning; the other is held out: nobody looks at its misses. A
 second set was all used for tuning, a third, `fresh`, was written when the rules were done, a
-fourth, `later`, by another hand after that, and others, `tenth` and `eleventh`, by hands that knew
-no rules.
+fourth, `later`, by another hand after that, and others, `tenth`, `eleventh` and `twelfth`, by hands
+that knew no rules.
 
     python bench/planted_secrets.py              the table
     python bench/planted_secrets.py --misses     what was missed or touched in the tuning half

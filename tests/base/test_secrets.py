@@ -689,6 +689,8 @@ def _most(node: object) -> list[object]:
         "mysql -p", "mysql ", "sshpass -p ", "with password ", "mariadb -pVw9!x ",
         "password for a ", "cookie: a=b1;", "echo a:b ", "admin/", "auth(\"a\",", "密码", "a:5432:",
         "password a b ", "pin is ", "code: a1b2-", "api key a ", "phrase is abc ", "log in a:b1!",
+        "login 1aB2cD3eF4gH ", "unlock Kelp-kelp-12 ", "код двери 1",
+        "kind: Secret\ndata:\n a: b\n",
     ],
 )  # fmt: skip
 def test_work_grows_with_the_length(unit: str) -> None:
@@ -719,6 +721,65 @@ def test_work_grows_with_the_length(unit: str) -> None:
 )  # fmt: skip
 def test_a_login_told_as_a_pair_and_what_programs_take(text: str, secret: str) -> None:
     assert secret not in secrets.redact(text).text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("ok i reset it, sign in with Meadow-Otter-41 and change it", "Meadow-Otter-41"),
+        ("can you revoke k7Rw2MxQ9vLb4TzN8cPd1? it was in my notes", "k7Rw2MxQ9vLb4TzN8cPd1"),
+        ("the passwrod for the box is now Meadow1987#", "Meadow1987#"),
+        ("what do i type for sudo?\nMeadow*52otte\nthanks", "Meadow*52otte"),
+        ("Lösenordet till servern är fortfarande Meadow-otter-41", "Meadow-otter-41"),
+        ("hardcode the api token 5af26c0dd1d16752cdeb0d3727a7cb83 for now", "5af26c0dd1d16752"),
+        ("if it asks for a token give it 683qg7fk064xzpudmc97lxchd3v6 again", "683qg7fk064xz"),
+        ("il codice del portone è 4719, richiudi", "4719"),
+        ("код от домофона 4719", "4719"),
+        ("2FA code from the sms: 471902", "471902"),
+        ("471902 is your Meadow verification code", "471902"),
+        ("Your Meadow code: 4719. Do not share it", "4719"),
+        ("kod z smsa to 471902", "471902"),
+        ("the call, https://meet.test/j/5 — passcode 471902", "471902"),
+        ("my last recovery code, keep it safe: gpncz-vmitc", "gpncz-vmitc"),
+        ("set DB_PASS=Meadow1987!&& node server.js", "Meadow1987!"),
+        ("db_password: !unsafe 'Meadow-otter-41'", "Meadow-otter-41"),
+        ("<BindPassword><![CDATA[Meadow-otter-41]]></BindPassword>", "Meadow-otter-41"),
+        ("[store]\ntype = b2\naccount = 00a1\nkey = K00YOpiTawDkGknEaMl2gUvbkl", "K00YOpiTawDk"),
+        ("user cache on >Meadow1987! ~cache:* +@read", "Meadow1987!"),
+        ("kind: Secret\ndata:\n  auth: b3R0ZXI6TWVhZG93IzUyb3R0", "b3R0ZXI6TWVhZG93"),
+        ("url = https://oauth2:baWPdoOvxNrvjBlKACkeZggl@git.test/a.git", "baWPdoOvxNrv"),
+    ],
+)  # fmt: skip
+def test_what_nobody_would_call_a_thing_beside_a_cue(text: str, secret: str) -> None:
+    """In a line of prose, wherever it stands; words with a number where a password is meant."""
+    assert secret not in secrets.redact(text).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the login test was fixed in 3f9c2ab71d0e4c5b6a798812f3e4d5c6b7a89012 by somebody",
+        "the token 3f9c2ab71d0e4c5b6a798812f3e4d5c6b7a89012 is the hash of a tree",
+        "sign in with PBKDF2WithHmacSHA256, see the notes of Kapitel-drei-12",
+        "the workflow k7Rw2MxQ9vLb4TzN has no credentials yet",
+        "Login works on Firefox-Nightly-121 and Chrome-Beta-122 now",
+        "use Keycloak2024! as realm name, the password policy is another thing",
+        "stack sizes were taken at 16ch@5kHz over the WiFi and the login page",
+        "improved the authorization prompt and Quick Access.!32726 in this release",
+        "type login and press Ctrl+Shift+F5, or take Qwen3-30B-A3B with its token limits",
+        "the login helper AddV2ItemWithLog has Hamming-distance-1 in its password test",
+        "your verification code is 123456 in every guide",
+        "your exit code is 4012, and your code is 4012 lines long",
+        "login failed, request k7Rw2MxQ9vLb4TzN8cPd1 says so",
+        "El código de error es 40312 y el token ya caducó",
+        "the verification code expires after 3600 seconds",
+        "unlock = codec(k7Rw2MxQ9vLb4TzN8cPd1)",
+        "kind: Secret\ndata:\n  username: YWRtaW4=",
+        "kind: ConfigMap\ndata:\n  auth: b3R0ZXI6TWVhZG93IzUyb3R0",
+    ],
+)
+def test_names_and_ids_beside_a_cue_stay(text: str) -> None:
+    assert secrets.redact(text).text == text
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tacit.base.placeholders import (
     entropy,
     is_code,
     is_header_value,
+    is_made_up,
     is_password,
     is_path,
     is_random,
@@ -52,11 +53,13 @@ from tacit.base.secret_formats import (
 from tacit.base.told_secrets import (
     ALSO_TOLD,
     BEGINNINGS,
+    CUES,
     FOREIGN_BEGINNINGS,
     FOREIGN_KEYS,
+    KEY_CUES,
     KEYS,
+    cued_secrets,
     handed_keys,
-    is_made_up,
     named_keys,
     told_codes,
     told_passwords,
@@ -80,9 +83,13 @@ _FOREIGN = (
     "암호",
 )  # fmt: skip
 _BEYOND_ASCII = (*_FOREIGN, *FOREIGN_KEYS, *FOREIGN_BEGINNINGS)
-_LETTERS = "".join(next(c for c in word if not c.isascii()) for word in _BEYOND_ASCII)
+_BY_LETTER: dict[str, list[str]] = {}
+"""Those words by the first letter of each that is none of a to z."""
+for _word in _BEYOND_ASCII:
+    _BY_LETTER.setdefault(next(c for c in _word if not c.isascii()), []).append(_word)
+_LETTERS = "".join(_BY_LETTER)
 _find_foreign_letter = re.compile(f"[{_LETTERS}{_LETTERS.upper()}]").search
-"""One of these stands wherever one of those words does."""
+_find_foreign_letters = re.compile(f"[{_LETTERS}]").findall
 # In lower case, what a name holds; `key` only after one of KEY_KINDS.
 _ANCHORS = (
     "pass", "pw", "credential", "secret", "token", "key", "kennwort", "contrasena", "clave",
@@ -104,8 +111,10 @@ _WORD = (
 )
 _REST = r"(?P<rest>[A-Za-z0-9_.-]{0,40})"
 _SIGN = (
-    r"(?:[\\\"'`\])}*]{0,6}[ \t]{0,20}(?::=|=>|->|={1,3}|:|：|[|]|→)[ \t]{0,20}"
-    r"|[\"']?>(?:\s{0,20}<[Vv]alue>)?|[ \t]{0,4}(?:[|]{2}|[?]{2})[ \t]{0,4}(?=[\"'`])"
+    r"(?::[ \t]{1,4}!{1,2}[\w.:/-]{2,40}[ \t]{1,4}(?=[\"'])"
+    r"|[\\\"'`\])}*]{0,6}[ \t]{0,20}(?::=|=>|->|={1,3}|:|：|[|]|→)[ \t]{0,20}"
+    r"|[\"']?>(?:\s{0,20}<[Vv]alue>)?(?:<!\[CDATA\[)?"
+    r"|[ \t]{0,4}(?:[|]{2}|[?]{2})[ \t]{0,4}(?=[\"'`])"
     r"|[\"'][ \t]{0,4},[ \t]{0,20}(?=[\"'])|\((?=[\"'])|:[ \t]?[|>]-?\n[ \t]{1,40}"
     r"|:[ \t]{0,4}&?[A-Za-z]{1,12}[ \t]{0,4}=[ \t]{0,4}|</\w{1,20}>\s{0,20}<\w{1,20}>"
     r"|\"[ \t]{0,4}\{[^{}]{0,120}?default\s{0,20}=\s{0,4}"
@@ -166,10 +175,10 @@ _NO_PREFIX = late_pattern(
 def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) -> Iterator[Span]:
     """Where values without a format stand; `lower` is `text` in small letters, in ASCII, and
     `among` are the words that may stand there, where that is known."""
-    words = words_in(lower, among)
-    if not words and not tells_otherwise(text):
+    words = words_in(lower, among) | _foreign_words(text)
+    if not words and not _has_sign(text):
         return  # as most texts
-    for find in (_named, _keys, _told, _handed, _headers, _commands, _records):
+    for find in (_named, _keys, _told, _handed, _headers, _commands, _records, _cued):
         for start, end, rule in find(text, lower, words):
             # A quote inside a quoted text is written `\\"`: its backslash is not the value's.
             yield start, end - (text[end - 1 : end + 1] in ('\\"', "\\'")), rule
@@ -177,8 +186,11 @@ def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) ->
 
 def tells_otherwise(text: str) -> bool:
     """Whether something else than one of the words may tell."""
-    signs = any(sign in text for sign in _SIGNS) or (" -" in text and _find_option(text))
-    return bool(signs or _foreign(text))
+    return _has_sign(text) or bool(_foreign(text))
+
+
+def _has_sign(text: str) -> bool:
+    return bool(any(sign in text for sign in _SIGNS) or (" -" in text and _find_option(text)))
 
 
 def places(text: str, word: str) -> list[int]:
@@ -208,13 +220,21 @@ def _foreign(text: str) -> str:
     return small if len(small) == len(text) else text
 
 
+def _foreign_words(text: str) -> frozenset[str]:
+    """Which of the foreign words stand in a text."""
+    if not (small := _foreign(text)):
+        return frozenset()
+    letters = set(_find_foreign_letters(small))
+    return frozenset([word for c in letters for word in _BY_LETTER[c] if word in small])
+
+
 def _names(text: str, lower: str, words: frozenset[str]) -> set[int]:
     """Where names that may tell stand."""
     found = {at for word in _ANCHORS if word in words for at in places(lower, word)}
     if "mot de passe" in lower or "mot_de_passe" in lower:
         found |= {at - 7 for at in places(lower, "passe") if at >= 7}
-    if small := _foreign(text):
-        found |= {at for word in _FOREIGN for at in places(small, word)}
+    if foreign := words.intersection(_FOREIGN):
+        found |= {at for word in foreign for at in places(_foreign(text), word)}
     return found
 
 
@@ -243,8 +263,8 @@ def _named(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
             yield start, end, "password" if for_password else "assigned-secret"
 
 
-_LINE_END = late_pattern(r"(?:\\{1,3}[nrt]?){1,4}\Z|&[A-Za-z][\w.-]{0,40}=.*\Z")
-"""Written out, the backslash of a quote in a quoted text, or the next field of a form."""
+_LINE_END = late_pattern(r"(?:\\{1,3}[nrt]?){1,4}\Z|&&\Z|&[A-Za-z][\w.-]{0,40}=.*\Z")
+"""Written out, the backslash of a quote in a quoted text, the next command, or field of a form."""
 
 
 def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None:
@@ -312,18 +332,28 @@ def _strong_words(text: str, start: int, end: int, spoken: bool) -> Iterator[Spa
 def _told(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """What somebody tells in a sentence, some words away from the word for it."""
     small = _foreign(text)
-    names = [word for word in (*_PASSWORDS, *ALSO_TOLD) if word in words]
-    named = {(at, at + len(word)) for word in names for at in places(lower, word)}
-    named |= {(at, at + len(word)) for word in _FOREIGN if small for at in places(small, word)}
-    alone = ((a, b) for a, b in sorted(named) if b - a > 3 or not lower[a - 1 : a].isalnum())
-    yield from ((*span, "password") for span in told_passwords(text, alone))
 
     def where(word: str) -> list[int]:
-        if word.isascii():
-            return places(lower, word) if word in words else []
-        return places(small, word) if small else []
+        return places(lower if word.isascii() else small, word)
 
-    yield from told_codes(text, where)
+    names = words.intersection((*_PASSWORDS, *ALSO_TOLD, *_FOREIGN))
+    named = {(at, at + len(word)) for word in names for at in where(word)}
+    alone = ((a, b) for a, b in sorted(named) if b - a > 3 or not lower[a - 1 : a].isalnum())
+    yield from ((*span, "password") for span in told_passwords(text, alone))
+    yield from told_codes(text, words, where)
+
+
+def _cued(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+    """What nobody would call a thing, in a sentence in which a secret is spoken of."""
+    small = _foreign(text)
+    cues: dict[int, int] = {}
+    for level, some in enumerate(_CUES):
+        for word in words.intersection(some):
+            cues.update(dict.fromkeys(places(lower if word.isascii() else small, word), level))
+    yield from cued_secrets(text, cues)
+
+
+_CUES = ((*KEY_CUES, *KEYS, *FOREIGN_KEYS), CUES, (*_PASSWORDS, *ALSO_TOLD, *_FOREIGN))
 
 
 _SPOKEN = (
@@ -350,7 +380,7 @@ def _handed(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
     """A key or a token that somebody hands over, or that is called one of an API."""
     found = {at for word in KEYS if word in words for at in places(lower, word)}
     small = _foreign(text)
-    found |= {at for word in FOREIGN_KEYS for at in places(small, word)}
+    found |= {at for word in words.intersection(FOREIGN_KEYS) for at in places(small, word)}
     yield from handed_keys(text, small or lower, found)
 
 
@@ -478,7 +508,9 @@ def _cookies(jar: re.Match[str]) -> Iterator[Span]:
 
 def _is_url_password(match: re.Match[str]) -> bool:
     named = match["user"].startswith(("$", "{", "%")) or "example" in match["host"].lower()
-    return not named and (not is_weak(match["s"]) or is_made_up(match["s"]))
+    value = match["s"]
+    strange = not is_weak(value) or is_made_up(value) or (len(value) >= 20 and is_random(value))
+    return not named and strange
 
 
 _find_option = re.compile(" -(?:[pPNawkKUub]|hmac|xp|-body|-value)").search
@@ -541,13 +573,13 @@ _LOGINS = ("cred", "log in", "login")
 # Each pattern above begins at such a word, in small letters, at such a sign, or at an option.
 _OTHER_WORDS = (
     *_ACCOUNTS, *HEADER_WORDS, "auth", "cookie", "curl", "sudo", "kinit", *_LOGINS, *COMMANDS,
-    *KEY_ENDS, *KEYS, *_PASSWORDS, *BEGINNINGS, *ALSO_TOLD,
+    *KEY_ENDS, *KEYS, *_PASSWORDS, *BEGINNINGS, *ALSO_TOLD, *CUES, *KEY_CUES,
 )  # fmt: skip
 _ALL_WORDS = tuple(dict.fromkeys((*_ANCHORS, *_OTHER_WORDS)))
 # What several of them hold, so that one look tells that none of those stands there.
 _STEMS = (
-    " code", "connect", "parol", "contrasen", "kata ", "encrypt", "daten", "user", "chiave", "tool",
-    "gegevens",
+    " code", "code ", "codi", "kod", "sword", "conne", "parol", "contrasen", "kata ", "encrypt",
+    "daten", "user", "chiave", "tool", "gegevens",
 )  # fmt: skip
 _SEEDS = tuple(
     word

@@ -83,6 +83,14 @@ def is_random(value: str, least: int = 16) -> bool:
     return changes >= len(value) / 5
 
 
+def is_jumbled(value: str) -> bool:
+    """Whether capitals, small letters and digits take turns as in nothing that has a meaning."""
+    size = len(value)
+    longest = 2.2 if size < 16 else 2.5 if size < 20 else 2.7 if size < 24 else 3
+    kinds = any(map(str.islower, value)), any(map(str.isupper, value)), any(map(str.isdigit, value))
+    return size >= 12 and all(kinds) and len(_CAMEL.findall(value)) * longest >= size
+
+
 _TURN = late_pattern(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
 _DIGITS = late_pattern("[0-9]{2}")
 _HEX = late_pattern("[0-9a-fA-F-]+")
@@ -214,3 +222,58 @@ def is_small_or_a_test(word: str, value: str) -> bool:
 
 
 _SMALL, _CAPITAL = late_pattern("[a-z]"), late_pattern("[A-Z]")
+
+
+ODD = late_pattern(r"[!$%^&*?~@+]|\d#[A-Za-z]|[a-z]#\d{1,4}[A-Za-z]{2}")
+_ANY_LETTER = late_pattern(r"[^\W\d_]")
+_NUMBERED = late_pattern(
+    r"([^\W\d_]{3,24})(?:[_.-]?\d{2,6}[a-z]?|[#&!]\d{1,6}[a-z]{0,2})"
+    r"|([A-Z][a-z]{3,20}(?:[_-][A-Z]?[a-z]{3,20}){0,2})[_-]?\d{1,4}[a-z]?"
+)
+_LEET = late_pattern(
+    r"(?=[^A-Z]{0,40}[A-Z])(?=[^a-z]{0,40}[a-z])[A-Za-z]{1,12}\d[A-Za-z]{1,12}[_-]?\d[A-Za-z0-9_]{0,20}"
+    r"|(?:[A-Za-z]{1,6}\d){3,8}[A-Za-z]{0,6}"
+)
+_BETWEEN = late_pattern(r"([a-z]{4,12})\d{1,4}([a-z]{3,12})")
+_THING_NAMES = late_pattern(
+    r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}|@[\w/.-]{1,64}|[\w./@-]{1,64}@[\^~]?[\d.]{1,20}"
+    r"|[\w-]{1,20}[+*](?!\d{2,4}[A-Za-z]{3})[\w-]{1,20}|\w{1,2}&\w{1,9}|.{0,30}[%$]\w?"
+)
+# Words with a number that are the names of things, also where passwords are spoken of.
+_THINGS = frozenset(
+    re.findall(
+        r"\w+",
+        "seite kapitel abschnitt pagina página capítulo chapitre страница глава windows python "
+        "base sha utf iso version table figure chapter section step sprint level release ubuntu "
+        "debian argon bcrypt scrypt http https oauth ipv test tests case user users admin demo "
+        "form field page line node java rfc cve issue ticket task story item phase part day "
+        "week year room port error code status rule note type key token aes rsa des tls ssl crc "
+        "uuid net log file pbkdf hmac chacha blake curve group slot index row column option "
+        "question answer lesson month build patch api app apps web mac ios android win office "
+        "sql mysql postgres redis ruby php perl rust swift vue react angular next nuxt svelte "
+        "spring django rails laravel ldap smtp imap pop ftp sftp ssh vpn dns dhcp ntp bug fix "
+        "feat commit passwd password passwort secret login auth session hash salt request "
+        "response client server host model gpt claude gemini llama qwen opus hunter qwerty "
+        "letmein changeme guest root sonnet haiku top all max min first last about over under "
+        "january february march april may june july august september october november december ",
+    )
+)
+
+
+def is_made_up(value: str) -> bool:
+    """Whether nobody calls a thing so: a word with a number behind it that no thing is known by, or
+    letters and digits with a sign that names do not have."""
+    digits = sum(c.isdigit() for c in value)
+    if not digits or len(value) < 6 or not _ANY_LETTER.search(value):
+        return False
+    if is_sample(value) or REFERENCE.match(value) or is_code(value) or is_path(value):
+        return False
+    bare = value.rstrip("!?*#")
+    jumbled = is_jumbled(bare)
+    if value.count(".") > 1 or (not jumbled and (_THING_NAMES.fullmatch(value) or "=" in value)):
+        return False
+    if numbered := _NUMBERED.fullmatch(bare):
+        return _THINGS.isdisjoint(re.split("[_-]", (numbered[1] or numbered[2]).lower()))
+    if between := _BETWEEN.fullmatch(bare):
+        return between[1].lower() not in _THINGS and between[2].lower() not in _THINGS
+    return not is_weak(value) and bool(jumbled or ODD.search(bare) or _LEET.fullmatch(bare))

@@ -221,6 +221,11 @@ _SERVICES = (
     _token("stripe-test-key", "sk_test_ rk_test_", rf"[sr]k_test_{_ALNUM}{{16,250}}"),
     _token("webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/]{24,100}={0,2}"),
     _token("twilio-key", "SK", rf"SK{_HEX}{{32}}", "twilio"),
+    _inside(
+        "twilio-key",
+        "\"AC 'AC",
+        rf"[\"']AC{_HEX}{{32}}[\"'],[ \t]{{0,4}}[\"'](?P<s>{_HEX}{{32}})",
+    ),
     _token("sendgrid-key", "SG.", rf"SG\.{_WORD}{{16,32}}\.{_WORD}{{40,50}}"),
     _token("mailgun-key", "key-", rf"key-{_HEX}{{32}}"),
     _inside("mailchimp-key", "-us", rf"(?<={_HEX}{{32}})-us[0-9]{{1,2}}"),
@@ -506,6 +511,11 @@ COMMANDS = {
     "doctl auth": rf"doctl auth init[^\n]{{0,80}}?[ \t](?:-t|--access-token)[ =]{_ARGUMENT}",
     "secrets set": rf"secrets set[ \t]{{1,4}}\w{{1,60}}={_ARGUMENT}",
     "nmcli": rf"nmcli[ \t][^\n]{{0,120}}?[ \t]password[ \t]{_ARGUMENT}",
+    "account =": (
+        r"account =[ \t]{0,4}\S{1,80}[ \t]{0,4}\r?\n[ \t]{0,8}key[ \t]{0,4}=[ \t]{0,4}"
+        rf"{_ARGUMENT}"
+    ),
+    " on >": rf" on >{_ARGUMENT}(?=[ \t]{{1,4}}(?:[~+&%(#-]|all|reset|no)|[ \t]{{0,4}}(?:\n|\Z))",
     "appid=": r"(?<=[?&])appid=(?P<s>[0-9a-f]{32})(?!\w)",
     "neo4j_auth": rf"NEO4J_AUTH=[\"']?\w{{1,40}}/{_ARGUMENT}",
     "community": rf"(?<=\br[ow])community6?[ \t]{_ARGUMENT}",

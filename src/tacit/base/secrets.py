@@ -19,7 +19,7 @@ from typing import NamedTuple
 from tacit.base.display import plain
 from tacit.base.passwords import Span, find_passwords, places, tells_otherwise, words_in
 from tacit.base.patterns import late_pattern
-from tacit.base.placeholders import classes, entropy, is_sample
+from tacit.base.placeholders import classes, entropy, is_password, is_sample, is_weak
 from tacit.base.secret_formats import (
     AWS_SECRET,
     BLOCK_BEGIN,
@@ -80,6 +80,7 @@ def find(text: str, among: Signs | None = None) -> list[Secret]:
         (
             *_formats(masked, lower, among),
             *_blocks(masked),
+            *_kept_values(masked),
             *find_passwords(masked, lower, among and among.words),
         ),
         key=lambda span: (span[0], -span[1]),
@@ -313,6 +314,39 @@ def _blocks(text: str) -> Iterator[Span]:
             stop = end = material.end() if material else body
         if _is_key_material(text[body:stop]):
             yield start, end, "private-key"
+
+
+_KEPT = late_pattern(
+    r"^(?:(?P<encoded>data)|stringData):[ \t]{0,8}\n"
+    r"(?P<lines>(?:[ \t]{1,12}[^\n]{1,4096}(?:\n|\Z)){1,60})",
+    re.M,
+)
+_KEPT_VALUE = late_pattern(
+    r"^[ \t]{1,12}[\w.-]{1,80}:[ \t]{1,8}[\"']?(?P<s>[^\s\"'|>]{6,4096})", re.M
+)
+
+
+def _kept_values(text: str) -> Iterator[Span]:
+    """What a Secret of Kubernetes keeps, whatever its names are."""
+    done = 0
+    for at in places(text, "kind: Secret\n"):
+        first = max(text.rfind("\n---", max(0, at - 4096), at), at - 4096, done)
+        done = text.find("\n---", at, at + 8192)
+        done = min(len(text), at + 8192) if done < 0 else done
+        for data in _KEPT.finditer(text, first, done):
+            for match in _KEPT_VALUE.finditer(text, *data.span("lines")):
+                if _is_kept(match["s"], data["encoded"] is not None):
+                    yield *match.span("s"), "assigned-secret"
+
+
+def _is_kept(value: str, encoded: bool) -> bool:
+    if not encoded:
+        return is_password(value)
+    try:
+        plain_value = base64.b64decode(value, validate=True).decode("utf-8")
+    except ValueError:
+        return False
+    return len(plain_value) >= 6 and not is_weak(plain_value)
 
 
 _BREAK = r"(?:\s|\\[nr]|[>|#*\"',]){1,40}"

@@ -7,20 +7,22 @@ what may stand a few words away from one. Every quantifier has a bound.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tacit.base.patterns import late_pattern
 from tacit.base.placeholders import (
+    ODD,
     REFERENCE,
     UUID,
     classes,
     is_code,
     is_hexadecimal,
+    is_jumbled,
     is_made_key,
+    is_made_up,
     is_path,
     is_random,
     is_sample,
-    is_weak,
 )
 from tacit.base.secret_formats import NAMED_KEY
 
@@ -74,59 +76,6 @@ _ENDS = late_pattern(
     r"\s{0,2}(?:[^\w\s-]|\Z|\n|(?:and|in|on|of|when|to|if|here|there|und|et|y)(?!\w))"
 )
 _STOPS = ".,:;"
-_ODD = late_pattern(r"[!$%^&*?~@+]|\d#[A-Za-z]")
-_LETTER = late_pattern(r"[^\W\d_]")
-_NUMBERED = late_pattern(
-    r"([^\W\d_]{3,24})(?:[_.-]?\d{2,6}[a-z]?|[#&!]\d{1,6}[a-z]{0,2})"
-    r"|([A-Z][a-z]{3,20}(?:[_-][A-Z]?[a-z]{3,20}){0,2})[_-]?\d[a-z]?"
-)
-_LEET = late_pattern(
-    r"(?=[^A-Z]{0,40}[A-Z])(?=[^a-z]{0,40}[a-z])[A-Za-z]{1,12}\d[A-Za-z]{1,12}[_-]?\d[A-Za-z0-9_]{0,20}"
-    r"|(?:[A-Za-z]{1,6}\d){3,8}[A-Za-z]{0,6}"
-)
-_BETWEEN = late_pattern(r"([a-z]{4,12})\d{1,4}([a-z]{3,12})")
-_NAMES = late_pattern(
-    r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}|@[\w/.-]{1,64}|[\w./@-]{1,64}@[\^~]?[\d.]{1,20}"
-    r"|[\w-]{1,20}[+*][\w-]{1,20}|\w{1,2}&\w{1,9}|.{0,30}[%$]\w?"
-)
-# Words with a number that are the names of things, also where passwords are spoken of.
-_THINGS = frozenset(
-    re.findall(
-        r"\w+",
-        "seite kapitel abschnitt pagina página capítulo chapitre страница глава windows python "
-        "base sha utf iso version table figure chapter section step sprint level release ubuntu "
-        "debian argon bcrypt scrypt http https oauth ipv test tests case user users admin demo "
-        "form field page line node java rfc cve issue ticket task story item phase part day "
-        "week year room port error code status rule note type key token aes rsa des tls ssl crc "
-        "uuid net log file pbkdf hmac chacha blake curve group slot index row column option "
-        "question answer lesson month build patch api app apps web mac ios android win office "
-        "sql mysql postgres redis ruby php perl rust swift vue react angular next nuxt svelte "
-        "spring django rails laravel ldap smtp imap pop ftp sftp ssh vpn dns dhcp ntp bug fix "
-        "feat commit passwd password passwort secret login auth session hash salt request "
-        "response client server host model gpt claude gemini llama qwen opus hunter qwerty "
-        "letmein changeme guest root sonnet haiku top all max min first last about over under "
-        "january february march april may june july august september october november december ",
-    )
-)
-
-
-def is_made_up(value: str) -> bool:
-    """Whether nobody calls a thing so: a word with a number behind it that no thing is known by, or
-    letters and digits with a sign that names do not have."""
-    digits = sum(c.isdigit() for c in value)
-    if not digits or len(value) < 6 or not _LETTER.search(value):
-        return False
-    if is_sample(value) or REFERENCE.match(value) or is_code(value) or is_path(value):
-        return False
-    if _NAMES.fullmatch(value) or "=" in value or value.count(".") > 1:
-        return False
-    bare = value.rstrip("!?*")
-    if numbered := _NUMBERED.fullmatch(bare):
-        return (numbered[1] or numbered[2]).lower() not in _THINGS
-    if between := _BETWEEN.fullmatch(bare):
-        return between[1].lower() not in _THINGS and between[2].lower() not in _THINGS
-    return not is_weak(value) and bool(_ODD.search(bare) or _LEET.fullmatch(bare))
-
 
 _ENGLISH = frozenset(
     ("passphrase", "password", "passwd", "passcode", "pwd", *("pw", "wifi key", "shared secret"))
@@ -134,7 +83,8 @@ _ENGLISH = frozenset(
 _COLON = late_pattern(r"[:：=→—–][ \t\u00a0]?[\"'`«「『“„‘(]{0,2}[ \t]?\Z")
 ALSO_TOLD = (
     "pw", "ww", "wifi key", "wi-fi key", "wlan key", "network key", "shared secret", "code wifi",
-    "clave del wifi", "clave wifi", "parole",
+    "clave del wifi", "clave wifi", "parole", "pasword", "passwrod", "passowrd", "passwrd",
+    "pssword",
 )  # fmt: skip
 """What only a sentence calls a password, or what is too short a word elsewhere."""
 
@@ -144,7 +94,7 @@ def told_passwords(text: str, names: Iterable[tuple[int, int]]) -> Iterator[tupl
     for start, end in names:
         match = TOLD_AFTER.match(text, end) if _DIGIT.search(text, end, end + 120) else None
         if match and is_made_up(value := match["s"].rstrip(_STOPS)):
-            sure = _ODD.search(value.rstrip("!?*")) or (match["gap"] == "" and match["end"] == "")
+            sure = ODD.search(value.rstrip("!?*")) or (match["gap"] == "" and match["end"] == "")
             gap = match["gap"]
             foreign = text[start:end].lower() not in _ENGLISH
             told = (foreign and _IS_LAST.search(gap)) or (
@@ -159,6 +109,8 @@ def told_passwords(text: str, names: Iterable[tuple[int, int]]) -> Iterator[tupl
                 yield match.start("s"), match.start("s") + len(value)
         first = max(0, start - 110)
         match = TOLD_BEFORE.search(text, first, start) if _TAKE.search(text, first, start) else None
+        if match and "," in text[match.end("s") : start]:
+            continue  # of another thing
         if match and (not _FOR.search(match[0]) or _ENDS.match(text, end)):
             value = match["s"].rstrip(_STOPS)
             if is_made_up(value):
@@ -176,9 +128,67 @@ CODE = late_pattern(
     r"(?P<s>\d{4,8}#?)(?![\w.,-]?\d|[.:/-]\w|[A-Za-z_%])"
     r"(?![ \t]{1,2}(?:bit|byte|char|digit|ms|[kMG]?[BVH]))"
 )
+# A door, an alarm or a message has a code; the code of an error is none.
+CODE_OF = late_pattern(
+    r"(?P<gap>(?i:2fa)?[^\n\d.;()—]{3,60}?)(?:[ \t]{1,2}|[ \t]?[:：=→—][ \t]?|[是为為は는은])"
+    r"[\"'`]?(?P<s>\d{4,8}#?)(?![\w.,-]?\d|[.:/-]\w|[A-Za-z_%])"
+    r"(?![ \t]{1,2}(?:bit|byte|char|digit|sec|min|ms|mean|zeichen|[kMG]?[BVH]))"
+)
+_CODE = late_pattern(
+    r"cod(?:e|ice|igo|ul|i)|código|k[oóø]d|kood|код|κωδικ|קוד|رمز|कोड|รหัส|mã|코드|コード|[密号]?[码碼]|pin|keypad"
+)
+_CODE_KIND = late_pattern(
+    r"(?<![a-z])(?:door|gate|alarm|safe|lock|keypad|entr[yée]|verif|one[- ]time|login|sms|2fa|mfa"
+    r"|access|security|confirm|porte|portail|digicode|puerta|portão|porta|porton|cancello|allarm|toegang"
+    r"|(?:voor)?deur|poort|(?:haus)?tür|zugang|tor(?![a-z])|einmal|bestätig|drzwi|bram|furtk|domofon"
+    r"|wery|dve[rř]|vchod|dörr|port|larm|dør|bekreft|bekræft|ovi|hälyt|vahvist|kapu|ajtó|riasz"
+    r"|megerős|uș|poart|kapı|giriş|doğrula|vrata|durų|garaje|garagem|acc?es|vérif|auten|freischalt|inlog|garage)"
+    r"|двер|домоф|подъез|сейф|сигнал|подтв|підтв|ворот|калит|одноразов|вход|вхід|שער|דלת|אימות|الباب|بوابة"
+    r"|تحقق|门禁|门|验证|驗證|確認|認証|玄関|현관|인증|cửa|xác (?:minh|nhận|thực)|दरवाज|ओटीपी|ประตู"
+)
+_NO_CODE = late_pattern(
+    r"(?<![a-z])(?:err|fehler|feil|fejl|virhe|chyb|błęd|hiba|hata|status|http|exit|zip|post(?:al|leit)"
+    r"|source|return|country|area|line|port(?![a-z])|response|year)|ошиб|помил|错误|エラー|오류|почт|индекс"
+)
+_CODE_ENDS = late_pattern(
+    rf"(?:{_IS_LAST.pattern}|(?<!\w)(?:jetzt|nun|maintenant|ahora|agora|ora|nu|nå|nyt|teraz|nyní|acum"
+    r"|теперь|сейчас|est le|é o|es el|è il|ist die|with|mit|avec|con|com|to|auf|a|à|på|na|naar"
+    r"|till|til))\Z"
+)
+
+
+def _is_code_of(match: re.Match[str]) -> bool:
+    """`El código de error es 40312` opens no door."""
+    if is_sample(match["s"]):
+        return False
+    gap = match["gap"].lower()
+    about = f"{match.string[max(0, match.start() - 24) : match.start()]}{gap}".lower().rpartition(
+        "\n"
+    )[2]
+    sign = match.string[match.end("gap") : match.start("s")].strip()
+    told = sign or _CODE_ENDS.search(gap) or not (match[0].isascii() or _IS_WITHIN.search(gap))
+    return bool(
+        told and _CODE.search(about) and _CODE_KIND.search(about) and not _NO_CODE.search(about)
+    )
+
+
+# What a service sends.
+SENT_CODE = late_pattern(
+    r"(?<=(?P<s>\d{6}) )(?<!\d{7} )is your (?:[\w-]{1,20} ){0,4}(?:code|otp|pin|passcode)(?!\w)"
+)
+YOUR_CODE = late_pattern(
+    r" code(?: is|:)[ \t](?P<s>\d{4,8})(?=[.,!)]?(?:\s|\Z))(?![ \t]{1,2}[a-z]{3})"
+)
+
+
+def _is_your_code(match: re.Match[str]) -> bool:
+    before = match.string[max(0, match.start() - 30) : match.start()].lower().rpartition("\n")[2]
+    return "your" in before and not is_sample(match["s"]) and not _NO_CODE.search(before)
+
+
 GROUPS = late_pattern(
-    rf"(?i:(?:backup|recovery|2fa|mfa|verification) code)s?{_WORDS}{{0,2}}?{_IS}"
-    r"(?P<s>(?=[a-zA-Z-]{0,20}\d)(?=[\d-]{0,20}[a-zA-Z])[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7})(?![\w-])"
+    rf"(?i:(?:backup|recovery|2fa|mfa|verification) code)s?,?{_WORDS}{{0,14}}?{_IS}"
+    r"(?P<s>(?=[a-zA-Z-]{0,20}\d|[a-z-]{0,20}[b-df-hj-np-tv-xz]{3})(?=[\d-]{0,20}[a-zA-Z])[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,7})(?![\w-])"
 )
 PHRASE = late_pattern(
     r"(?i:(?:pass|seed |recovery |secret )phrase|mnemonic)"
@@ -223,6 +233,19 @@ PAIR = late_pattern(
 _OF_WHOM = late_pattern(r"(?i:sim|admin|card|user|account|door|bank|phone|login|unlock|atm)[_-]\Z")
 
 
+_WITH = late_pattern(
+    r"(?i:(?<!\w)(?:with|as|using|are|is|mit|sind|con|son|avec|sont|com|são|sono|met|zijn|med|z|to)"
+    r"(?!\w)|:)"
+)
+
+
+def _is_login(match: re.Match[str]) -> bool:
+    """`Login works on Firefox-Nightly-121 and Chrome-Beta-122` tells of no password."""
+    value = match["s"].rstrip(_STOPS)
+    told = not _MADE_OF_WORDS.fullmatch(value) or _WITH.search(match.string, *match.span())
+    return bool(told) and is_made_up(value)
+
+
 def _is_password_of(value: str) -> bool:
     """`admin / Viewer2` are two roles."""
     return sum(c.isdigit() for c in value) > 1 and is_made_up(value)
@@ -233,7 +256,15 @@ def _is_pin(match: re.Match[str]) -> bool:
     at = match.start()
     if match.string[at - 1 : at] in ("_", "-") and not _OF_WHOM.search(match.string[:at][-12:]):
         return False
-    return (match["beside"] is None or bool(match["long"])) and not is_sample(match["s"])
+    beside = (
+        match["beside"] is None
+        or match["long"]
+        or (
+            match[0][:8].lower() == "passcode"
+            or (match[0][:3].lower() == "otp" and len(match["s"]) == 6)
+        )
+    )
+    return bool(beside) and not is_sample(match["s"])
 
 
 def _is_phrase(match: re.Match[str]) -> bool:
@@ -256,6 +287,25 @@ _FORMS: tuple[_Form, ...] = (
     ),
     (CODE, "password", _is_pin, ("пин", "暗証番号", "验证码", "인증번호")),
     (
+        CODE_OF, "password", _is_code_of,
+        (
+            "codice", "codigo", "koden ", "kode ", "kod ", "kodu", "koodi", "codul", "digicode",
+            "code de ", "code d'", "code van ", "code vom ", "code zur ", "code zum ", "keypad",
+            "alarm", "2fa code", "verification code", "sms code", "login code", "one time code",
+            "one-time code", "security code", "access code", "entry code", "confirmation code",
+            "zugangscode", "door code", "gate code", "inlogcode", "freischaltcode", "garage code",
+        ),
+    ),
+    (
+        CODE_OF, "password", _is_code_of,
+        (
+            "código", "kód", "код", "türcode", "dørkod", "κωδικός", "קוד", "رمز", "कोड", "รหัส",
+            "mã ", "코드", "コード", "验证码", "密码", "番号", "code für ",
+        ),
+    ),
+    (SENT_CODE, "password", lambda _: True, ("is your ",)),
+    (YOUR_CODE, "password", _is_your_code, (" code: ", " code is ")),
+    (
         GROUPS, "password", lambda _: True,
         ("backup code", "recovery code", "2fa code", "mfa code", "verification code"),
     ),
@@ -264,7 +314,7 @@ _FORMS: tuple[_Form, ...] = (
         ("passphrase", "seed phrase", "recovery phrase", "secret phrase", "mnemonic"),
     ),
     (
-        LOGIN, "password", lambda match: is_made_up(match["s"].rstrip(_STOPS)),
+        LOGIN, "password", _is_login,
         (
             "log in", "login", "sign in", "ssh in", "melde ", "zugangsdaten", "anmeldedaten",
             "inloggegevens", "credenziali", "dane logowania", "identifiant", "credenc",
@@ -293,11 +343,15 @@ BEGINNINGS = tuple(word for form in _FORMS for word in form[3] if word.isascii()
 FOREIGN_BEGINNINGS = tuple(word for form in _FORMS for word in form[3] if not word.isascii())
 
 
-def told_codes(text: str, places: Callable[[str], Iterable[int]]) -> Iterator[tuple[int, int, str]]:
+def told_codes(
+    text: str, words: frozenset[str], places: Callable[[str], Iterable[int]]
+) -> Iterator[tuple[int, int, str]]:
     """PINs, one-time codes, phrases of words, logins and keys, each with the rule that finds it;
-    `places` says where a word stands."""
+    `words` stand in the text, and `places` says where."""
     for pattern, rule, is_secret, begins in _FORMS:
-        for match in (pattern.match(text, at) for word in begins for at in places(word)):
+        for match in (
+            pattern.match(text, at) for w in words.intersection(begins) for at in places(w)
+        ):
             if match and is_secret(match):
                 start = match.start("s")
                 yield start, start + len(match["s"].rstrip(_STOPS)), rule
@@ -320,7 +374,7 @@ FOREIGN_KEYS = (
 # Somebody hands over a key: its value stands a few words behind the word for one.
 HANDED_KEY = late_pattern(
     rf"(?i:{'|'.join((*KEYS, *FOREIGN_KEYS))})s?(?![A-Za-z_])"
-    r"(?P<gap>[^\n=;<>{}()\[\]|\\/\"]{0,40}?)(?<![^\s:：→「『“‘`'\"])[\"'`「『“‘]{0,2}"
+    r"(?P<gap>[^\n=;<>{}()\[\]|\\/\"]{0,60}?)(?<![^\s:：→「『“‘`'\"])[\"'`「『“‘]{0,2}"
     r"(?P<s>[A-Za-z0-9_-]{24,128}+)(?=[\s\"'`,;.)」』”]|[^\x00-\x7f]|\Z)"
 )
 _HANDS = late_pattern(
@@ -330,7 +384,7 @@ _HANDS = late_pattern(
 )
 _KEY_OF = late_pattern(r"(?<![a-z])(?:api|access|bearer|secret)[ -]?\Z|(?<![a-z])api(?![a-z])")
 NO_KEY = late_pattern(
-    r"publi|públi|öffentl|finger|hash|sha|sum(?!\w)|digest|sign|cache|primary|foreign|host|commit|ssh"
+    r"publi|públi|öffentl|finger|hash|sha(?!r)|sum(?!\w)|digest|sign|cache|primary|foreign|host|commit|ssh"
     r"|gpg|object|s3|sort|partition|idempot|site|ids?(?!\w)|name|doc|публич|公開|公开|公钥|공개"
 )
 
@@ -353,6 +407,124 @@ def handed_keys(text: str, small: str, found: Iterable[int]) -> Iterator[tuple[i
         hexadecimal = (handed or of_api) and _HEX.fullmatch(value) and given
         if (mixed and (handed or of_api or given)) or hexadecimal:
             yield *match.span("s"), "assigned-secret"
+
+
+# In a line of prose with such a word, or with one for a password or a key, a value that nobody
+# would call a thing is a secret, wherever it stands.
+CUES = (
+    "log in", "login", "sign in", "unlock", "crypt", "authenticat", "credential", "sudo", "get in ",
+    "zugang", "anmeld", "entsperr", "connecte", "connexion", "accede", "entra ", "zaloguj",
+    "passcode", "identifiant", "credenzial", "credencia", "inlog", "wifi",
+    "wi-fi", "wlan", "vpn",
+)  # fmt: skip
+KEY_CUES = (
+    "revoke", "rotate", "leak", "authorization", "unauthorized", "401", "secret", "admin", "jeton",
+    "bearer ",
+)  # fmt: skip
+_VALUE = late_pattern(
+    r"(?<![^\s\"'`«「『“„‘(（：:,\u0250-\uffff])(?=[^\s\d]{0,40}\d)"
+    r"(?P<s>[!#-&*-+\--:=?-Z\\^_a-z~]{9,128}+)"
+    r"(?=[ \t\u00a0]?[\s\"'`,;)»」』”’]|[^\x00-\u024f]|\Z)"
+)
+_NEXT_LINE = late_pattern(
+    r"\n{1,2}[ \t]{0,8}(?P<s>(?=[^\s\d]{0,40}\d)"
+    r"[!#-&*-+\--:=?-Z\\^_a-z~]{9,64}+)[ \t]{0,8}(?:\n|\Z)"
+)
+_PLAIN_WORD = late_pattern(
+    r"(?<![^\s(\"'“«])[^\W\d_]{1,24}(?:['’-][^\W\d_]{1,12})?(?=[\s,.:;!?)\"'”»]|\Z)"
+)
+_NO_SPACES = late_pattern("[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_NO_PROSE = late_pattern(
+    r"[{}<>|\\]|\w\(|\w=|=[ \t]?[\"'(]|\"[ \t]?:|\$\w|&&|%[sdcvf](?!\w)"
+    r"|\A[ \t]{0,20}(?://|[#$+@]|- \[)"
+)
+_ODD_SIGN = late_pattern(r"[!$^&*?~]|\d#[A-Za-z]|[a-z]#\d{1,4}[A-Za-z]{2}")
+_PREFIXED = late_pattern(r"[a-z]{2,12}[_-]")
+_KIND_OF = late_pattern(
+    r"[^A-Za-z0-9]|0x|\d{1,5}-|\d{1,6}[A-Za-z]{0,4}@|\w{1,20}\?\w{1,20}=|.{0,60}%[0-9A-F]{2}"
+    r"|.{0,60}(?:\*\*|\.[!?])|[A-Za-z_.-]{1,40}=|.{1,60}(?:-[a-z]{3,9}|@[\w-]{1,40}\.\S{1,60})\Z"
+)
+_MADE_OF_WORDS = late_pattern(
+    r"[A-Z][a-z]{2,20}(?:[_-][A-Za-z][a-z]{2,20}){1,3}[_-]\d{2,4}|[A-Z][a-z]{2,20}\d{2,4}[!#*?]"
+)
+_OTHER_THING = late_pattern(
+    r"(?i:(?<![a-z])(?:publi|públi|öffentl|finger|hash|sha(?![a-z])|digest|signature|cache|primary"
+    r"|foreign|host|commit(?!t)|ssh|gpg|object|s3|idempot|site|ids?(?!\w)|name|публич|公開|公开|公钥"
+    r"|공개|request|trace|session|version|branch|build|revision|tree|etag|cursor|channel|address"
+    r"|video|image|tx|block|deploy|container|volume|nonce|blob|message|workflow|node"
+    r"|credential(?!s)|credentials \Z|(?:file|drive|doc|sheet)[ \t]\Z|user ?name)|sum(?!\w))"
+)
+_SENTENCE_END = late_pattern(r"[.?!;—](?:\s|\Z)|[?!]")
+_BESIDE_KEY = late_pattern(
+    r"(?i:(?:token|jeton|токен|secret|api[ -]?key|api-schlüssel)"
+    r"(?:[ \t](?:is|was|ist|est|es|é|è|to))?[ \t:(\"'`]{1,4}|(?:token|secret|jeton|токен)(?![a-z_])"
+    r"[^\n.;?!]{0,40}(?:[ \t](?:is|ist|est|es|é|è)|:)[ \t]"
+    r"|(?<!\w)(?:give it|send(?:ing)?|paste|put|enter|pass(?:ing)?|usa|gib|colle)[ \t][\"'`]?)\Z"
+)
+_HANDED_OVER = late_pattern(
+    r"(?i:(?:(?<!\w)(?:with|using|use|type|enter|is(?: \w{2,6})?|key|pass|wants|need|mit"
+    r"|du|con|com|avec|tape|met|med|z|с|then|usa|nimm|it['’]s)|[:,—(/])[ \t]{0,2}[\"'`«“„]?)\Z"
+)
+_SMALL_KEY = late_pattern(r"(?=[a-z]{0,20}\d)(?=\d{0,20}[a-z])[a-z0-9]{24,128}")
+
+
+def cued_secrets(text: str, cues: Mapping[int, int]) -> Iterator[tuple[int, int, str]]:
+    """Values that nobody would call a thing in the lines of prose in which a cue stands: one for a
+    key (0), a login (1) or a password (2)."""
+    done = level = 0
+    for at in sorted(cues):
+        if at < done and cues[at] <= level:
+            continue
+        level = cues[at]
+        first = max(text.rfind("\n", max(0, at - 200), at) + 1, at - 200, 0)
+        done = text.find("\n", at, at + 240)
+        done = min(len(text), at + 240) if done < 0 else done
+        found = _VALUE.finditer(text, first, done) if _DIGIT.search(text, first, done) else ()
+        for match in found:
+            value = match["s"].rstrip(_STOPS)
+            start = match.start("s")
+            before, after = text[first:start], text[start + len(value.rstrip("!?")) : done]
+            weak = at < start and (level == 2 or (level == 1 and bool(_HANDED_OVER.search(before))))
+            if is_sample(match["s"]):
+                continue
+            if _is_no_name(value, weak, before) and _is_prose(before, after, 3 if level else 4):
+                yield start, start + len(value), "password" if level else "assigned-secret"
+        asked = level and done - first < 160 and (text[done - 1] in "?:" or done - at < 12)
+        if asked and (alone := _NEXT_LINE.match(text, done)):
+            value = alone["s"].rstrip(_STOPS)
+            if _is_no_name(value, True, ""):
+                yield alone.start("s"), alone.start("s") + len(value), "password"
+
+
+def _is_no_name(value: str, weak: bool, before: str) -> bool:
+    """Whether nobody would call a thing so; `weak` tells whether it may be made of words."""
+    bare = value.rstrip("!?")
+    if "/" in value or ":" in value or value.count(".") > 1 or _KIND_OF.match(value):
+        return False
+    if is_sample(value) or REFERENCE.match(value) or is_code(value):
+        return False
+    if weak and _MADE_OF_WORDS.fullmatch(value):
+        return is_made_up(value)
+    if bare.replace("-", "").replace("_", "").isalnum():
+        if is_jumbled(bare) and (bare.isalnum() or len(bare) >= 20):
+            beside = before[-1:] not in ("(", "（") or _BESIDE_KEY.search(before)
+            return bool(beside) and not _PREFIXED.match(bare)
+        small = _SMALL_KEY.fullmatch(bare) and _BESIDE_KEY.search(before)
+        return bool(small) and is_made_key(bare)
+    odd = "." not in bare and (is_jumbled(bare) or _ODD_SIGN.search(bare[1:-1]))
+    return classes(value) == 4 and bool(odd) and is_made_up(value)
+
+
+def _is_prose(before: str, after: str, least: int) -> bool:
+    """Whether a line, around a value, is a sentence about no other thing, and no program."""
+    before = before.removeprefix("> ")
+    if _NO_PROSE.search(before) or _NO_PROSE.search(after):
+        return False
+    plain = len(_PLAIN_WORD.findall(before)) + len(_PLAIN_WORD.findall(after))
+    if plain < least and len(_NO_SPACES.findall(before + after)) < 4:
+        return False
+    near = _SENTENCE_END.split(before[-24:])[-1], _SENTENCE_END.split(after[:32])[0]
+    return not any(map(_OTHER_THING.search, near))
 
 
 _HEX = late_pattern("[0-9a-f]{32,128}")
