@@ -42,7 +42,7 @@ class Refrain(msgspec.Struct, frozen=True):
 
 
 _PASTED = 30
-_JOINED = 0.35
+_JOINED = 0.5
 """How near a sentence is to the best of its refrain, at least."""
 
 
@@ -66,11 +66,13 @@ def refrains(voices: Voices, told: set[str]) -> Iterator[Refrain]:
         elif chances[at] >= KEPT and _may_lead(voices.said[at][1]):
             leads[at] = [at]
     for own in leads.values():
-        heard = (voices.said[at] for at in own)
+        heard = [voices.said[at] for at in own]
+        tasks = {trace.id for trace, said in heard if said.changed}
         quotes = tuple(Quote(clean(said.text), trace.id, said.turn) for trace, said in heard)
         texts = {quote.text.casefold() for quote in quotes}
         pasted = len(texts) == 1 and len(quotes[0].text) > _PASTED
-        if len(sessions_of(quotes)) > 1 and texts.isdisjoint(told) and not pasted:
+        again = len(sessions_of(quotes))
+        if again > 1 and 2 * len(tasks) <= again and texts.isdisjoint(told) and not pasted:
             yield Refrain(quotes, _answers(quotes, voices.traces))
 
 
