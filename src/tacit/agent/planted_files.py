@@ -8,8 +8,10 @@ it was, stays. What is taken away lies in the session's own folder.
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 
 from tacit.agent.off_limits import CommandRules, Guards, is_obeyed_path, parents_of
 from tacit.agent.project_survey import (
@@ -17,7 +19,9 @@ from tacit.agent.project_survey import (
     runs_by_itself,
     survey,
 )
+from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE
 from tacit.base.paths import is_inside
+from tacit.changes.containment import Escape, Folder, remove_tree
 
 # In a git directory below the top; git itself makes none of these in daily work.
 _NEVER_MADE = ("hooks", "config", "config.worktree", "commondir", "gitdir")
@@ -50,13 +54,35 @@ class Watch:
         """Move out what may not be there; the names of what was moved, below the project."""
         if self._rules.read_only_project:
             return ()
+        self._open_up()
         taken = [self._take(path) for path in self._exchanged()]
         for path, target in self._links.items():
             above = os.path.dirname(path)
             if not os.path.lexists(path) and os.path.isdir(above) and self._is_ours(above):
-                os.symlink(target, path)
+                with self._folder(above) as folder:
+                    os.symlink(target, os.path.basename(path), dir_fd=folder.fd)
         taken += [self._take(path) for path in sorted(self._appeared()) if os.path.lexists(path)]
         return tuple(taken)
+
+    def _open_up(self) -> None:
+        """Open the folders that the command closed; what was closed before, it never saw."""
+        tried = set(self._before.closed)
+        while closed := set(survey(self._rules.project).closed) - tried:
+            tried |= closed
+            for path in closed:
+                with suppress(OSError, Escape):  # another's, or gone
+                    self._folder(path).close()
+
+    def _folder(self, path: str) -> Folder:
+        """The folder at `path`, by its real place in the project, open to its owner. A command of
+        another session may exchange folders meanwhile: the handle stays what was looked at."""
+        below = os.path.relpath(os.path.realpath(path), self._rules.project)
+        mode = stat.S_IMODE(os.stat(self._rules.project).st_mode)
+        if mode & 0o700 != 0o700:
+            with suppress(PermissionError):  # another's
+                os.chmod(self._rules.project, mode | 0o700)
+        with Folder.at(self._rules.project) as top:
+            return top.descend([] if below == os.curdir else below.split(os.sep), freely=True)
 
     def _appeared(self) -> Iterator[str]:
         """What is new at a guarded place. A folder comes with all that lies in it."""
@@ -116,10 +142,43 @@ class Watch:
         """Move `path` out, or the link above it by which it lies outside the project."""
         ways = parents_of(path, self._rules.project)
         path = next((above for above in ways if not self._is_ours(above)), path)
+        name = os.path.basename(path)
+        with self._folder(os.path.dirname(path)) as folder:
+            with suppress(OSError, Escape, RecursionError):
+                self._keep(folder, name)
+            remove_tree(folder, name)  # what could not be kept
+        return os.path.relpath(path, self._rules.project)
+
+    def _keep(self, folder: Folder, name: str) -> None:
+        """Move what `name` is into the session's own folder, which the command may have closed."""
+        os.chmod(self._rules.temporary, 0o700)
         # A folder that a command made may lead anywhere, so each goes into a new one.
         bin_ = tempfile.mkdtemp(prefix="taken-away-", dir=self._rules.temporary)
-        shutil.move(path, os.path.join(bin_, os.path.basename(path)))
-        return os.path.relpath(path, self._rules.project)
+        with Folder.at(bin_) as target:
+            with suppress(Escape):
+                folder.open_freely(name).close()  # else it could not be moved
+            try:
+                os.rename(name, name, src_dir_fd=folder.fd, dst_dir_fd=target.fd)
+            except OSError:  # another disk
+                _copy(folder, name, target)
+
+
+def _copy(folder: Folder, name: str, target: Folder) -> None:
+    """Copy `name` and what is below it, links as they are; pipes and the like are left out."""
+    status = folder.status(name)
+    kind = stat.S_IFMT(status.st_mode) if status else 0
+    if kind == stat.S_IFLNK:
+        os.symlink(os.readlink(name, dir_fd=folder.fd), name, dir_fd=target.fd)
+    elif kind == stat.S_IFDIR:
+        with folder.open_freely(name) as here, target.open(name, make=True) as there:
+            for child in here.names():
+                _copy(here, child, there)
+    elif kind == stat.S_IFREG:
+        with (
+            open(os.open(name, OPEN_FILE, dir_fd=folder.fd), "rb") as source,
+            open(os.open(name, CREATE_FILE, 0o600, dir_fd=target.fd), "wb") as copy,
+        ):
+            shutil.copyfileobj(source, copy)
 
 
 def _hop(path: str) -> str:

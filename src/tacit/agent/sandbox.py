@@ -356,10 +356,15 @@ async def _start(
             env=command_environment(sandbox, rules, os.environ),
             start_new_session=True,
         )
-    except BaseException:
+    except BaseException as error:
         for descriptor in (output, info, unblock):
             os.close(descriptor)
-        raise
+        if not isinstance(error, OSError):
+            raise
+        raise Refused(
+            f"no command can be started in {rules.project}: {error.strerror}",
+            "see that the folder is there, and start in one below if it holds very many keys",
+        ) from None
     finally:
         for descriptor in (inlet, teller, block, calls):
             os.close(descriptor)

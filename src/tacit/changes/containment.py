@@ -216,12 +216,37 @@ class Folder:
             )
         return Escape("not-a-folder", f"{path} is not a folder", "move it away")
 
-    def descend(self, parts: list[str], *, make: bool = False) -> "Folder":
-        """The folder that `parts` lead to, one by one."""
+    def open_freely(self, name: str) -> "Folder":
+        """The folder `name` in this one, where its owner may do everything from now on, whatever
+        its permissions were. Raises as `open` does."""
+        try:
+            below = self.open(name)
+        except PermissionError:
+            self._unlock(name)
+            below = self.open(name)
+        mode = stat.S_IMODE(os.fstat(below.fd).st_mode)
+        if mode & 0o700 != 0o700:
+            os.fchmod(below.fd, mode | 0o700)
+        return below
+
+    def _unlock(self, name: str) -> None:
+        """Let the owner of what `name` is do everything with it, never through a link."""
+        if not hasattr(os, "O_PATH"):
+            os.chmod(name, 0o700, dir_fd=self.fd, follow_symlinks=False)
+            return
+        handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.fd)
+        try:
+            mode = stat.S_IMODE(os.fstat(handle).st_mode)
+            os.chmod(f"/proc/self/fd/{handle}", mode | 0o700)
+        finally:
+            os.close(handle)
+
+    def descend(self, parts: list[str], *, make: bool = False, freely: bool = False) -> "Folder":
+        """The folder that `parts` lead to, one by one; `freely` as `open_freely` does."""
         here = Folder(os.dup(self.fd), self.path)
         for part in parts:
             try:
-                below = here.open(part, make=make)
+                below = here.open_freely(part) if freely else here.open(part, make=make)
             finally:
                 here.close()
             here = below
@@ -351,25 +376,37 @@ class _Reader:
 
 
 def remove_tree(folder: Folder, name: str) -> None:
-    """Remove `name` and what is below it, links unfollowed. Nothing there is fine."""
+    """Remove `name` and what is below it at any depth, links unfollowed. Nothing there is fine."""
+    if _unlinked(folder, name):
+        return
+    with folder.open_freely(name) as top:
+        while names := top.names():
+            for child in names:
+                _remove_flat(top, child)
+    os.rmdir(name, dir_fd=folder.fd)
+
+
+def _remove_flat(top: Folder, name: str) -> None:
+    """Remove `name`; the folders in it are put beside it, so that handles and stack are enough."""
+    if _unlinked(top, name):
+        return
+    with top.open_freely(name) as below:
+        for child in below.names():
+            if not _unlinked(below, child):
+                below.open_freely(child).close()  # else it could not be moved
+                os.rename(child, os.urandom(8).hex(), src_dir_fd=below.fd, dst_dir_fd=top.fd)
+    os.rmdir(name, dir_fd=top.fd)
+
+
+def _unlinked(folder: Folder, name: str) -> bool:
+    """Whether `name` is gone now; it is not where it is a folder."""
     try:
         os.unlink(name, dir_fd=folder.fd)
-        return
     except FileNotFoundError:
-        return
-    except (IsADirectoryError, PermissionError):  # macOS says the latter of folders
         pass
-    try:
-        below = folder.open(name)
-    except PermissionError:
-        os.chmod(name, 0o700, dir_fd=folder.fd)
-        below = folder.open(name)
-    with below:
-        if not os.fstat(below.fd).st_mode & 0o200:
-            os.fchmod(below.fd, 0o700)
-        for child in below.names():
-            remove_tree(below, child)
-    os.rmdir(name, dir_fd=folder.fd)
+    except (IsADirectoryError, PermissionError):  # macOS says the latter of folders
+        return False
+    return True
 
 
 def _too_much(path: str) -> Escape:
