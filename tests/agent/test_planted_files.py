@@ -341,7 +341,7 @@ def test_long_output_is_not_kept_through_a_planted_link(box: Box) -> None:
 
 
 _DEEP = "mkdir .claude; echo x > .claude/settings.json; cd .claude; i=0;"
-_DEEP += "while [ $i -lt 300 ]; do mkdir a; cd -P a; i=$((i+1)); done"
+_DEEP += "while [ $i -lt 100 ]; do mkdir a; cd -P a; i=$((i+1)); done"
 
 
 @pytest.mark.usefixtures("as_anybody")

@@ -156,7 +156,7 @@ class Watch:
         bin_ = tempfile.mkdtemp(prefix="taken-away-", dir=self._rules.temporary)
         with Folder.at(bin_) as target:
             with suppress(Escape):
-                folder.open_freely(name).close()  # else it could not be moved
+                folder.open(name, freely=True).close()  # else it could not be moved
             try:
                 os.rename(name, name, src_dir_fd=folder.fd, dst_dir_fd=target.fd)
             except OSError:  # another disk
@@ -170,7 +170,7 @@ def _copy(folder: Folder, name: str, target: Folder) -> None:
     if kind == stat.S_IFLNK:
         os.symlink(os.readlink(name, dir_fd=folder.fd), name, dir_fd=target.fd)
     elif kind == stat.S_IFDIR:
-        with folder.open_freely(name) as here, target.open(name, make=True) as there:
+        with folder.open(name, freely=True) as here, target.open(name, make=True) as there:
             for child in here.names():
                 _copy(here, child, there)
     elif kind == stat.S_IFREG:

@@ -17,7 +17,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 
-from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE, OPEN_FOLDER, write_all
+from tacit.base.atomic_files import (
+    CREATE_FILE,
+    OPEN_FILE,
+    OPEN_FOLDER,
+    open_freely,
+    remove_entry,
+    write_all,
+)
 from tacit.base.paths import folders, is_inside, make_private
 from tacit.base.patterns import late_pattern
 from tacit.changes.change import SKILL_FILE, Contents, File, Refusal, Unfit
@@ -188,8 +195,9 @@ class Folder:
         """Make a folder `name` in this one. Raises FileExistsError."""
         os.mkdir(name, 0o700 | self.openness, dir_fd=self.fd)
 
-    def open(self, name: str, *, make: bool = False) -> "Folder":
-        """The folder `name` in this one. Raises `Escape`, or FileNotFoundError."""
+    def open(self, name: str, *, make: bool = False, freely: bool = False) -> "Folder":
+        """The folder `name` in this one; `freely` where its permissions may not let us in. Raises
+        `Escape`, or FileNotFoundError."""
         if name in ("", ".", "..") or "/" in name or "\0" in name:
             raise Escape("dots", f"{name!r} does not name a folder in {self.path}")
         path = os.path.join(self.path, name)
@@ -199,6 +207,8 @@ class Folder:
             except FileExistsError:
                 pass
         try:
+            if freely:
+                return Folder(open_freely(name, self.fd), path)
             return Folder(os.open(name, OPEN_FOLDER, dir_fd=self.fd), path)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
@@ -216,37 +226,12 @@ class Folder:
             )
         return Escape("not-a-folder", f"{path} is not a folder", "move it away")
 
-    def open_freely(self, name: str) -> "Folder":
-        """The folder `name` in this one, where its owner may do everything from now on, whatever
-        its permissions were. Raises as `open` does."""
-        try:
-            below = self.open(name)
-        except PermissionError:
-            self._unlock(name)
-            below = self.open(name)
-        mode = stat.S_IMODE(os.fstat(below.fd).st_mode)
-        if mode & 0o700 != 0o700:
-            os.fchmod(below.fd, mode | 0o700)
-        return below
-
-    def _unlock(self, name: str) -> None:
-        """Let the owner of what `name` is do everything with it, never through a link."""
-        if not hasattr(os, "O_PATH"):
-            os.chmod(name, 0o700, dir_fd=self.fd, follow_symlinks=False)
-            return
-        handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.fd)
-        try:
-            mode = stat.S_IMODE(os.fstat(handle).st_mode)
-            os.chmod(f"/proc/self/fd/{handle}", mode | 0o700)
-        finally:
-            os.close(handle)
-
     def descend(self, parts: list[str], *, make: bool = False, freely: bool = False) -> "Folder":
-        """The folder that `parts` lead to, one by one; `freely` as `open_freely` does."""
+        """The folder that `parts` lead to, one by one."""
         here = Folder(os.dup(self.fd), self.path)
         for part in parts:
             try:
-                below = here.open_freely(part) if freely else here.open(part, make=make)
+                below = here.open(part, make=make, freely=freely)
             finally:
                 here.close()
             here = below
@@ -376,37 +361,8 @@ class _Reader:
 
 
 def remove_tree(folder: Folder, name: str) -> None:
-    """Remove `name` and what is below it at any depth, links unfollowed. Nothing there is fine."""
-    if _unlinked(folder, name):
-        return
-    with folder.open_freely(name) as top:
-        while names := top.names():
-            for child in names:
-                _remove_flat(top, child)
-    os.rmdir(name, dir_fd=folder.fd)
-
-
-def _remove_flat(top: Folder, name: str) -> None:
-    """Remove `name`; the folders in it are put beside it, so that handles and stack are enough."""
-    if _unlinked(top, name):
-        return
-    with top.open_freely(name) as below:
-        for child in below.names():
-            if not _unlinked(below, child):
-                below.open_freely(child).close()  # else it could not be moved
-                os.rename(child, os.urandom(8).hex(), src_dir_fd=below.fd, dst_dir_fd=top.fd)
-    os.rmdir(name, dir_fd=top.fd)
-
-
-def _unlinked(folder: Folder, name: str) -> bool:
-    """Whether `name` is gone now; it is not where it is a folder."""
-    try:
-        os.unlink(name, dir_fd=folder.fd)
-    except FileNotFoundError:
-        pass
-    except (IsADirectoryError, PermissionError):  # macOS says the latter of folders
-        return False
-    return True
+    """Remove `name` and what is below it, links unfollowed. Nothing there is fine."""
+    remove_entry(name, folder.fd)
 
 
 def _too_much(path: str) -> Escape:
