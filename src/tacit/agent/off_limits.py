@@ -306,7 +306,7 @@ def _sockets() -> list[str]:
 def walk_files(root: str, most: int) -> Iterator[str]:
     """The files below `root`, relative to it, until `most` were seen; see `PASSED_OVER`."""
     seen = 0
-    for here, folders, names in os.walk(root):
+    for here, folders, names in paths.walk_folders(root):
         folders[:] = sorted(folder for folder in folders if folder not in PASSED_OVER)
         below = here[len(root) :].lstrip(os.sep)
         yield from (os.path.join(below, name) for name in sorted(names))

@@ -20,7 +20,7 @@ from tacit.agent.project_survey import (
     survey,
 )
 from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE
-from tacit.base.paths import is_inside
+from tacit.base.paths import is_inside, walk_folders
 from tacit.changes.containment import Escape, Folder, remove_tree
 
 # In a git directory below the top; git itself makes none of these in daily work.
@@ -114,7 +114,7 @@ class Watch:
         if not any(is_inside(each, path) for each in allowed):
             yield path
             return
-        for here, _, names in os.walk(path):
+        for here, _, names in walk_folders(path):
             files = (os.path.join(here, name) for name in names)
             yield from (file for file in files if is_obeyed_path(file, self._rules))
 
