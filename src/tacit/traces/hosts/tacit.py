@@ -304,7 +304,10 @@ class SessionWriter:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             self._file = os.open(self.path, flags, 0o600)
         except OSError as error:
-            raise Unwritable(f"cannot write {self.path}: {error.strerror}", "check it") from error
+            raise Unwritable(
+                f"cannot write {self.path}: {error.strerror}",
+                "check the free space and the permissions there",
+            ) from error
         self._hold(session)
         self._waiting: bytearray | None = None
         self._known = Known(redaction.rules()) if redact else None
