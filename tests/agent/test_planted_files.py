@@ -168,7 +168,8 @@ OBEYED = (
     ".claude-plugin/plugin.json", ".helix/languages.toml", ".vim/coc-settings.json", ".lazy.lua",
     "mise.local.toml", ".config/mise/config.toml", "lefthook-local.yml", "lefthook.toml",
     "prek.toml", "flake.nix", "devbox.json", ".idx/dev.nix", ".tekton/x.yaml", ".builds/x.yml",
-    "azure-pipelines.yaml", ".gitconfig",
+    "azure-pipelines.yaml", ".gitconfig", "HERMES.md", "agents.md", ".github/copilot/settings.json",
+    ".Rprofile", ".irbrc", "packages/app/.ghci", ".pdbrc", ".gdbinit",
 )  # fmt: skip
 
 

@@ -22,7 +22,8 @@ from tacit.base.paths import is_inside
 from tacit.base.patterns import late_pattern
 from tacit.traces.host_folders import host_folders
 
-# Of agents without a record of their own, and of shells; at any depth.
+# Of agents without a record of their own, of shells, and of interpreters and debuggers that run a
+# file of the folder that they are started in; at any depth.
 _OBEYED = (
     ".adal", ".agent", "AGENT.md", ".agents", ".aiassistant", ".aider.conf.yml", ".amazonq", ".amp",
     ".antigravity", ".augment", ".augment-guidelines", ".claude-plugin", ".cline", ".clinerules",
@@ -36,7 +37,9 @@ _OBEYED = (
     ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
     ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", "fish/config.fish",
     "fish/conf.d", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lazy.lua", ".dir-locals.el",
-    ".vim/coc-settings.json", ".helix", ".gitconfig",
+    ".vim/coc-settings.json", ".helix", ".gitconfig", ".autoenv", ".autoenv.zsh", ".Rprofile",
+    ".irbrc", ".pryrc", ".ghci", ".iex.exs", ".ocamlinit", ".octaverc", ".pdbrc", ".gdbinit",
+    ".lldbinit",
 )  # fmt: skip
 # Obeyed at the top of a project alone: editors, build servers, what runs at a commit or as soon as
 # one enters the folder, and the settings of repositories that are not git's, which name programs;
