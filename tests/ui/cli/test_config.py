@@ -110,7 +110,8 @@ class TestConfig:
         file.write_text(
             "[agent]\nbase_url = 'https://me:PASS1@host.example/v1?key=PASS2'\n"
             "[mcp.servers.one]\ncommand = 'npx'\n"
-            "args = ['--token', 'PASS3', '--api-key=PASS4', 'https://u:PASS5@x.example', 'plain']\n"
+            "args = ['--token', 'PASS3', '--api-key=PASS4', 'https://u:PASS5@x.example',"
+            " 'https://u:PASS5@x.example/?token=PASS5', 'plain']\n"
             "env = {MY_TOKEN = 'PASS6', OTHER = 'PASS7'}\n"
             "[mcp.servers.two]\nurl = 'https://me:PASS8@host.example/mcp?token=PASS9'\n"
         )

@@ -244,7 +244,8 @@ def _without_tokens(words: tuple[str, ...]) -> tuple[str, ...]:
             found.append(_HIDDEN)
         else:
             hidden = equals and _TELLING.search(name)
-            found.append(f"{name}={_HIDDEN}" if hidden else _without_password(word))
+            shown = _without_password(name if hidden else word)
+            found.append(f"{shown}={_HIDDEN}" if hidden else shown)
         before = word
     return tuple(found)
 
