@@ -245,6 +245,8 @@ _IS_THREAD = 0x10000
 # Sending that connects on its way, past Landlock: where each call has its flags.
 _SENDING = {(44, 206): 3, (46, 211): 2, (307, 269): 3}
 _FAST_OPEN = 0x20000000
+# What names the process that a file or socket sends signals to, any of them: by `fcntl`, `ioctl`.
+_SIGNALLING = {(72, 25): (8, 10, 15), (16, 29): (0x8901, 0x8902)}
 _INET, _INET6, _STREAM, _TCP = 2, 10, 1, 6
 _KIND = 0xF
 """The part of a socket's type that is not a flag."""
@@ -320,6 +322,10 @@ def _code(machine: int, which: int, own: int) -> bytes:
             (_LOAD, 0, 0, _argument(flags)),
             (_ANY_BIT, "refuse", "allow", _FAST_OPEN),
         ]
+    for numbers, asked in _SIGNALLING.items():
+        steps += [(_EQUAL, 0, len(asked) + 2, numbers[which]), (_LOAD, 0, 0, _argument(1))]
+        steps += [(_EQUAL, "refuse", 0, what) for what in asked]
+        steps.append((_LOAD, 0, 0, 0))
     # Limits of its own it may set, not those of another process, which would end by them; signals
     # of its own it may raise; it stays tied to its parent, and what it clones is a thread. Where
     # the flags cannot be seen the call is not there, and the C library takes the other.
