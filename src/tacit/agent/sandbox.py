@@ -32,6 +32,7 @@ from tacit.agent.off_limits import (
 )
 from tacit.agent.planted_files import Watch
 from tacit.agent.private_folders import TOOL_VARIABLES, private_folders, shown_paths
+from tacit.agent.process_rights import apart_from_sockets
 from tacit.base.errors import Refused
 from tacit.base.paths import is_inside
 
@@ -140,7 +141,9 @@ class Bubblewrap:
                 words += mount
         for path in ("/run", *private):
             words += ["--remount-ro", path]
-        return [*words, "--chdir", rules.project, "--", "/bin/sh", "-c", command]
+        run = ["/bin/sh", "-c", command]
+        run = apart_from_sockets(run) if rules.network else run
+        return [*words, "--chdir", rules.project, "--", *run]
 
 
 def _private_mounts(private: list[str], shown: list[str]) -> list[str]:
