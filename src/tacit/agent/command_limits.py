@@ -53,26 +53,29 @@ def hold_back(pid: int, limits: CommandLimits) -> None:
                 resource.prlimit(pid, which, (most, most))
 
 
-# On each kind of machine: its mark in a filter, and its numbers of `fallocate` and
-# `io_uring_setup`, by which the former can be had as well. Programs do without either.
+# On each kind of machine: its mark in a filter, and its numbers of `fallocate`; of
+# `io_uring_setup`, by which that can be had as well; and of `add_key`, `request_key`, `keyctl`.
+# Programs do without.
 _CALLS = (
-    (0xC000003E, (285, 425)), (0xC000003E, (0x40000000 + 285, 0x40000000 + 425)),
-    (0x40000003, (324, 425)), (0xC00000B7, (47, 425)), (0x40000028, (352, 425)),
-)  # fmt: skip
+    (0xC000003E, 285, (425, 248, 249, 250)),
+    (0xC000003E, 0x40000000 + 285, tuple(0x40000000 + n for n in (425, 248, 249, 250))),
+    (0x40000003, 324, (425, 286, 287, 288)),
+    (0xC00000B7, 47, (425, 217, 218, 219)),
+    (0x40000028, 352, (425, 309, 310, 311)),
+)
 _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
 _ALLOW, _UNSUPPORTED, _MISSING = 0x7FFF0000, 0x0005005F, 0x00050026
 
 
 def call_filter() -> bytes:
-    """A program for the kernel that refuses what fills a disk without a byte being written: no
-    count of what a command writes sees it."""
+    """A program for the kernel that refuses what fills a disk without a byte being written, as no
+    count of what a command writes sees it; and the kernel's keys, which the user's login has."""
     code: list[tuple[int, int, int, int]] = []
-    for machine, (allocate, ring) in _CALLS:
-        code += [
-            (_LOAD, 0, 0, 4), (_EQUAL, 0, 5, machine), (_LOAD, 0, 0, 0),
-            (_EQUAL, 0, 1, allocate), (_RETURN, 0, 0, _UNSUPPORTED),
-            (_EQUAL, 0, 1, ring), (_RETURN, 0, 0, _MISSING),
-        ]  # fmt: skip
+    for machine, allocate, missing in _CALLS:
+        steps = [(_LOAD, 0, 0, 0)]
+        for number, answer in ((allocate, _UNSUPPORTED), *((n, _MISSING) for n in missing)):
+            steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, answer)]
+        code += [(_LOAD, 0, 0, 4), (_EQUAL, 0, len(steps), machine), *steps]
     code.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("HBBI", *each) for each in code)
 

@@ -114,7 +114,7 @@ class Bubblewrap:
             "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run",
             "--bind", rules.temporary, _TMP,
         ]  # fmt: skip
-        if rules.limits.disk and pipes.calls >= 0:
+        if pipes.calls >= 0:
             words += ["--seccomp", str(pipes.calls)]
         for switches in _SWITCHES:
             if os.path.exists(switches):
