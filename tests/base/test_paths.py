@@ -221,6 +221,20 @@ def test_a_folder_that_claims_to_be_a_checkout_is_none(home: Path) -> None:
     assert paths.checkouts(str(home / "main")) == [str(home / "main"), str(home / "b")]
 
 
+def test_what_stands_in_the_place_of_a_folder_is_named(home: Path) -> None:
+    """A disk that is not mounted leaves a link that leads nowhere."""
+    data = Path(paths.folders().data)
+    data.parent.mkdir(parents=True)
+    data.symlink_to(home / "away")
+    with pytest.raises(NotADirectoryError, match=f"{data} is a link to {home}/away, where none is"):
+        paths.make_private(str(data / "locks"))
+    assert not (home / "away").exists()
+    data.unlink()
+    data.write_text("")
+    with pytest.raises(NotADirectoryError, match=f"{data} is a file"):
+        paths.make_private(str(data / "locks"))
+
+
 def test_a_walk_is_that_of_the_system_at_any_depth(tmp_path: Path) -> None:
     """The same order, what is taken off the list is passed over, and links are not followed."""
     for name in ("b/x", "a/y/z", "c"):

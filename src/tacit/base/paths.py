@@ -95,11 +95,20 @@ def make_private(folder: str) -> None:
         if is_inside(full, top):
             if not os.path.isdir(full):
                 for above in reversed(upwards(full, top)):
-                    os.makedirs(above, mode=0o700, exist_ok=True)
+                    _make(above)
             status = os.stat(top)
             if status.st_mode & 0o077 and status.st_uid == os.getuid():
                 os.chmod(top, 0o700)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    _make(folder)
+
+
+def _make(folder: str) -> None:
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except FileExistsError as error:
+        leads = f"a link to {os.readlink(folder)}, where none is" if os.path.islink(folder) else ""
+        what = f"{folder} is {leads or 'a file'}, and no folder"
+        raise NotADirectoryError(error.errno, what) from None
 
 
 def project_root(start: str) -> str:
