@@ -408,6 +408,23 @@ def test_a_folder_that_is_exchanged_meanwhile_is_not_followed(
 _FAR = f"d={'a' * 200}; i=0; while [ $i -lt 25 ]; do"
 
 
+def test_what_stays_is_named_and_keeps_nothing_else_there(
+    far: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fails, say: everything else is moved out all the same."""
+    box = Box(far, far / "work")
+
+    def fail(folder: planted_files.Folder, name: str) -> None:
+        if name == "CLAUDE.md":
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(planted_files, "remove_tree", fail)
+    with pytest.raises(Refused, match=f"{box.project}/CLAUDE.md .* Input/output error"):
+        box.run("echo x > CLAUDE.md; mkdir .claude; echo x > .claude/x; echo x > GEMINI.md")
+    assert not (box.project / ".claude").exists()
+    assert not (box.project / "GEMINI.md").exists()
+
+
 @pytest.mark.usefixtures("as_anybody")
 @pytest.mark.parametrize(
     ("away", "look"),

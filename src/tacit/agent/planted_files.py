@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from tacit.agent.off_limits import CommandRules, Guards, is_obeyed_path, parents_of
@@ -20,6 +20,7 @@ from tacit.agent.project_survey import (
     survey,
 )
 from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE
+from tacit.base.errors import Refused
 from tacit.base.paths import is_inside, walk_folders
 from tacit.changes.containment import Escape, Folder, remove_tree
 
@@ -51,18 +52,43 @@ class Watch:
         ]
 
     def take_away(self) -> tuple[str, ...]:
-        """Move out what may not be there; the names of what was moved, below the project."""
+        """Move out what may not be there; the names of what was moved, below the project.
+
+        Raises `Refused` for what stays in spite of that; all the rest is moved before.
+        """
         if self._rules.read_only_project:
             return ()
         self._open_up()
-        taken = [self._take(path) for path in self._exchanged()]
-        for path, target in self._links.items():
-            above = os.path.dirname(path)
-            if not os.path.lexists(path) and os.path.isdir(above) and self._is_ours(above):
-                with self._folder(above) as folder:
-                    os.symlink(target, os.path.basename(path), dir_fd=folder.fd)
-        taken += [self._take(path) for path in sorted(self._appeared()) if os.path.lexists(path)]
+        taken: list[str] = []
+        stays: dict[str, str] = {}
+        for path in self._exchanged():
+            self._try(path, lambda path: taken.append(self._take(path)), stays)
+        for path in self._links:
+            self._try(path, self._put_back, stays)
+        for path in sorted(self._appeared()):
+            self._try(path, lambda path: taken.append(self._take(path)), stays)
+        for path, why in stays.items():
+            raise Refused(
+                f"{path} was made by the command, may not be there and cannot be moved out: {why}",
+                "look at it, and remove it or give yourself the right to",
+            )
         return tuple(taken)
+
+    def _try(self, path: str, act: Callable[[str], None], stays: dict[str, str]) -> None:
+        try:
+            act(path)
+        except FileNotFoundError:  # a command of another session was there first
+            pass
+        except OSError as error:
+            stays[path] = error.strerror or str(error)
+        except Escape as escape:
+            stays[path] = escape.refusal.reason
+
+    def _put_back(self, link: str) -> None:
+        above = os.path.dirname(link)
+        if not os.path.lexists(link) and os.path.isdir(above) and self._is_ours(above):
+            with self._folder(above) as folder:
+                os.symlink(self._links[link], os.path.basename(link), dir_fd=folder.fd)
 
     def _open_up(self) -> None:
         """Open the folders that the command closed; what was closed before, it never saw."""
@@ -144,6 +170,8 @@ class Watch:
         path = next((above for above in ways if not self._is_ours(above)), path)
         name = os.path.basename(path)
         with self._folder(os.path.dirname(path)) as folder:
+            if folder.status(name) is None:
+                raise FileNotFoundError
             with suppress(OSError, Escape, RecursionError):
                 self._keep(folder, name)
             remove_tree(folder, name)  # what could not be kept
