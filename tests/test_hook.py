@@ -199,6 +199,16 @@ def test_a_spool_of_somebody_else_is_not_used(data: Path, home: Path) -> None:
     assert list(trap.iterdir()) == []
 
 
+def test_only_ground_that_is_there_is_used(
+    data: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root could make a folder for it in the middle of the system."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "none"))
+    assert not any(str(home / "none") in path for path in hook.spools(str(data)))
+    (home / "none").mkdir()
+    assert hook.spools(str(data))[1].startswith(str(home / "none"))
+
+
 def test_nowhere_to_write(home: Path, tmp_path: Path) -> None:
     """When no folder at all takes the event, the hook still ends with 0 and in silence."""
     done = subprocess.run(

@@ -144,18 +144,20 @@ def record(data: str, head: bytes, payload: bytes) -> bool:
 def spools(data: str) -> list[str]:
     """The folders for events: the one in the data folder, and those for when it takes nothing.
 
-    The others bear the user's number and a mark of the data folder, since they are shared ground.
-    The reader looks in the same ones, so they hang on little that an agent may have changed.
+    The others bear the user's number and a mark of the data folder, since they are shared ground,
+    which has to be there. The reader looks in the same ones, so they hang on little that an agent
+    may have changed.
     """
     from binascii import crc32
 
     user = os.getuid()
     name = f"tacit-{user}-{crc32(os.fsencode(data)):08x}"
-    grounds = [os.environ.get("XDG_RUNTIME_DIR"), f"/run/user/{user}", "/tmp"]  # noqa: S108
-    grounds.append(os.environ.get("TMPDIR"))
+    grounds = [os.environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{user}", "/tmp"]  # noqa: S108
+    grounds.append(os.environ.get("TMPDIR", ""))
     found = [os.path.join(data, "events")]
     for ground in grounds:
-        if ground and os.path.isabs(ground) and (path := os.path.join(ground, name)) not in found:
+        path = os.path.join(ground, name)
+        if os.path.isabs(path) and path not in found and os.path.isdir(ground):
             found.append(path)
     return found
 

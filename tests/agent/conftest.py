@@ -1,5 +1,8 @@
 """A session with the scripted server for a model, in each wire format."""
 
+import ctypes
+import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -80,6 +83,21 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv("HOME", folder)
         (Path(folder) / "work").mkdir()
         yield Path(folder)
+
+
+@pytest.fixture
+def as_anybody() -> Iterator[None]:
+    """Root meets permissions as anybody does: it keeps the right, and does not use it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    head, held = struct.pack("Ii", 0x20080522, 0), ctypes.create_string_buffer(24)
+    if os.geteuid() != 0 or sys.platform != "linux":
+        yield
+        return
+    libc.capget(head, held)
+    effective, *others = struct.unpack("6I", held.raw)
+    libc.capset(head, struct.pack("6I", effective & ~0b1110, *others))
+    yield
+    libc.capset(head, held)
 
 
 @pytest.fixture

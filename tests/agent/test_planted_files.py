@@ -1,6 +1,7 @@
 """Commands that plant what somebody else obeys later: git, other agents, editors, build servers."""
 
 import asyncio
+import errno
 import os
 import subprocess
 from pathlib import Path
@@ -8,9 +9,10 @@ from pathlib import Path
 import pytest
 from boxes import WHY, Box
 
-from tacit.agent import sandbox
+from tacit.agent import planted_files, sandbox
 from tacit.agent.sandbox import Bubblewrap
 from tacit.agent.tool import Context, Question, ToolOptions
+from tacit.base.errors import Refused
 from tacit.skills.library import Library
 
 pytestmark = pytest.mark.skipif(bool(WHY), reason=WHY or "it works")
@@ -166,7 +168,8 @@ OBEYED = (
     ".claude-plugin/plugin.json", ".helix/languages.toml", ".vim/coc-settings.json", ".lazy.lua",
     "mise.local.toml", ".config/mise/config.toml", "lefthook-local.yml", "lefthook.toml",
     "prek.toml", "flake.nix", "devbox.json", ".idx/dev.nix", ".tekton/x.yaml", ".builds/x.yml",
-    "azure-pipelines.yaml", ".gitconfig",
+    "azure-pipelines.yaml", ".gitconfig", "HERMES.md", "agents.md", ".github/copilot/settings.json",
+    ".Rprofile", ".irbrc", "packages/app/.ghci", ".pdbrc", ".gdbinit",
 )  # fmt: skip
 
 
@@ -336,3 +339,128 @@ def test_long_output_is_not_kept_through_a_planted_link(box: Box) -> None:
     assert (box.home / ".bashrc").read_text() == "the user's own"
     path = told.partition("read_file path=")[2].partition(" ")[0]
     assert Path(path).read_text() == "touch it-ran\n" * 10_000
+
+
+_DEEP = "mkdir .claude; echo x > .claude/settings.json; cd .claude; i=0;"
+_DEEP += "while [ $i -lt 100 ]; do mkdir a; cd -P a; i=$((i+1)); done"
+
+
+@pytest.mark.usefixtures("as_anybody")
+@pytest.mark.parametrize("disk", ["the same", "another"])
+@pytest.mark.parametrize(
+    "plant",
+    [
+        "mkdir .claude; echo x > .claude/settings.json; chmod 555 .claude",
+        "mkdir -p sub/.claude; echo x > sub/.claude/settings.json; chmod 555 sub",
+        "mkdir -p .claude/q; mkfifo .claude/q/f; echo x > .claude/s; chmod 000 .claude/q/f .claude",
+        "mkdir sub; echo x > sub/CLAUDE.md; chmod 111 sub",
+        "mkdir -p a/b; echo x > a/b/CLAUDE.md; chmod 400 a/b; chmod 000 a",
+        "echo x > CLAUDE.md; chmod 111 .",
+        "echo x > CLAUDE.md; chmod 555 .",
+        "echo x > CLAUDE.md; chmod 000 /tmp",
+        _DEEP,
+    ],
+)
+def test_no_permission_keeps_it_there(
+    plant: str, disk: str, far: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a command closes behind itself, and whatever it nests."""
+    if disk == "another":
+        rename = os.rename
+
+        def refuse(*paths: str, src_dir_fd: int, dst_dir_fd: int) -> None:
+            if paths[0] == paths[1]:
+                raise OSError(errno.EXDEV, "another disk")
+            rename(*paths, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+        monkeypatch.setattr(planted_files.os, "rename", refuse)
+    box = Box(far, far / "work")
+    done = box.run(plant)
+    assert done.failed
+    (taken,) = done.removed
+    assert not (box.project / taken).exists()
+    kept = [path for path in box.temporary.glob("taken-away-*/*") if path.name in taken]
+    assert len(kept) == 1
+
+
+def test_a_folder_that_is_exchanged_meanwhile_is_not_followed(
+    far: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command of another session in the project: what is moved out is what was looked at."""
+    box = Box(far, far / "work")
+    own = far / "own"
+    own.mkdir()
+    (own / "CLAUDE.md").write_text("mine")
+    real = planted_files.Watch._folder
+
+    def exchanged(self: planted_files.Watch, path: str) -> planted_files.Folder:
+        found = real(self, path)
+        (box.project / "sub").rename(box.project / "was-sub")
+        (box.project / "sub").symlink_to(own)
+        return found
+
+    monkeypatch.setattr(planted_files.Watch, "_folder", exchanged)
+    assert box.run("mkdir sub; echo x > sub/CLAUDE.md").removed == ("sub/CLAUDE.md",)
+    assert (own / "CLAUDE.md").read_text() == "mine"
+    assert not list((box.project / "was-sub").iterdir())
+
+
+_FAR = f"d={'a' * 200}; i=0; while [ $i -lt 25 ]; do"
+
+
+def test_what_stays_is_named_and_keeps_nothing_else_there(
+    far: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fails, say: everything else is moved out all the same."""
+    box = Box(far, far / "work")
+
+    def fail(folder: planted_files.Folder, name: str) -> None:
+        if name == "CLAUDE.md":
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(planted_files, "remove_tree", fail)
+    with pytest.raises(Refused, match=f"{box.project}/CLAUDE.md .* Input/output error"):
+        box.run("echo x > CLAUDE.md; mkdir .claude; echo x > .claude/x; echo x > GEMINI.md")
+    assert not (box.project / ".claude").exists()
+    assert not (box.project / "GEMINI.md").exists()
+
+
+@pytest.mark.usefixtures("as_anybody")
+@pytest.mark.parametrize(
+    ("away", "look"),
+    [
+        ("chmod 111 conf", "cat conf/.env"),
+        ("chmod 000 conf", "chmod 700 conf; cat conf/.env"),
+        (
+            f"{_FAR} mkdir $d; mv conf $d/conf; cd -P $d; i=$((i+1)); done",
+            f"{_FAR} cd -P $d; i=$((i+1)); done; cat conf/.env",
+        ),
+    ],
+)
+def test_keys_are_not_put_out_of_sight_for_the_next_command(
+    away: str, look: str, far: Path
+) -> None:
+    """Neither behind a closed door nor at a depth that no path reaches."""
+    box = Box(far, far / "work")
+    (box.project / "conf").mkdir()
+    (box.project / "conf" / ".env").write_text("KEY=hush")
+    box.run(away)
+    assert "hush" not in box.run(look).output
+
+
+@pytest.mark.usefixtures("as_anybody")
+def test_what_the_user_has_closed_stays_closed(far: Path) -> None:
+    """A command finds nothing there, and can put nothing there."""
+    box = Box(far, far / "work")
+    (box.project / "conf").mkdir()
+    (box.project / "conf" / ".env").write_text("KEY=hush")
+    (box.project / "conf").chmod(0)
+    done = box.run("chmod 700 conf; cat conf/.env; echo x > conf/CLAUDE.md; chmod 0 conf")
+    assert "hush" not in done.output
+    assert (box.project / "conf").stat().st_mode & 0o777 == 0
+    (box.project / "conf").chmod(0o700)
+    assert [path.name for path in (box.project / "conf").iterdir()] == [".env"]
+    box.project.chmod(0)
+    with pytest.raises(Refused, match="permissions"):
+        box.run("ls")
+    box.project.chmod(0o700)

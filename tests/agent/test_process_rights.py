@@ -169,7 +169,7 @@ def test_a_group_cannot_be_left() -> None:
 
 
 _ATTACKS = """
-import asyncio, ctypes, json, os, resource, socket, subprocess, sys
+import asyncio, ctypes, fcntl, json, os, resource, socket, subprocess, sys
 from tacit.agent import process_rights
 file, unix, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 if not process_rights.filter_calls(): sys.exit(9)
@@ -224,6 +224,11 @@ attempt("x rank of the parent", lambda: os.setpriority(os.PRIO_PROCESS, parent, 
 attempt("x processors of the parent", lambda: os.sched_setaffinity(parent, {0}))
 attempt("x untied from the parent", lambda: raw(call(157, 167), 1, 0, 0, 0, 0))
 attempt("x watching", lambda: raw(call(294, 26), 0))
+def owned(): return fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, parent)
+attempt("x signals to the parent", owned)
+attempt("x signals of choice", lambda: fcntl.fcntl(os.pipe()[0], 10, 9))
+attempt("x signals of a socket", lambda: fcntl.ioctl(socket.socket(), 0x8901, bytes(4)))
+attempt("flags of a file", lambda: fcntl.fcntl(os.pipe()[0], fcntl.F_SETFL, os.O_NONBLOCK) == 0)
 attempt("x root's rights", lambda: raw(call(170, 161), 0, 0))
 print(json.dumps(done))
 """
@@ -250,10 +255,11 @@ def test_only_tcp_and_our_own_code_are_left(tmp_path: Path) -> None:
         "pair",
         "a loop",
         "own limits",
+        "flags of a file",
     }
     forbidden = {came for name, came in told.items() if name.startswith("x ")}
     assert forbidden <= {"Operation not permitted"}
-    assert len(told) == 35
+    assert len(told) == 39
 
 
 def test_paths_that_are_not_there_are_passed_over(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from boxes import WHY, Box
 
 from tacit.agent import sandbox
+from tacit.agent.process_rights import landlock_version
 from tacit.agent.sandbox import Bubblewrap, CommandRules
 
 _PYTHON = os.path.realpath(sys.executable)
@@ -193,6 +194,24 @@ def test_there_is_no_network_unless_it_is_allowed(box: Box) -> None:
         assert (reached.exit_code, reached.output) == (0, "1\n")
     finally:
         listener.close()
+
+
+@pytest.mark.skipif(landlock_version() < 6, reason="this kernel cannot keep them apart")
+def test_the_network_brings_no_sockets_without_a_file(box: Box) -> None:
+    """Abstract ones belong to the network: by one, a display takes keystrokes. Its own work."""
+    name = f"tacit-{os.getpid()}"
+    own = (
+        "import socket, sys; there = socket.socket(1); there.bind(chr(0) + 'own'); there.listen();"
+        "socket.socket(1).connect(chr(0) + 'own'); print('own');"
+        f"socket.socket(1).connect(chr(0) + '{name}'); print('other')"
+    )
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"\0{name}")
+        listener.listen()
+        done = box.run(f'{_PYTHON} -c "{own}" 2>&1', network=True)
+    assert "own\n" in done.output
+    assert "other\n" not in done.output
+    assert "not permitted" in done.output
 
 
 def test_a_socket_in_the_project_cannot_be_called(

@@ -9,6 +9,7 @@ from boxes import WHY, Box
 
 from tacit.agent import sandbox
 from tacit.agent.sandbox import Bubblewrap, CommandOutcome
+from tacit.base.errors import Refused
 
 pytestmark = pytest.mark.skipif(bool(WHY), reason=WHY or "it works")
 
@@ -106,3 +107,11 @@ def test_an_exit_code_is_kept(box: Box) -> None:
     """A non-zero exit is a failure, and its code is known."""
     done = box.run("echo no; exit 7")
     assert (done.exit_code, done.failed, done.output) == (7, True, "no\n")
+
+
+def test_a_project_that_is_gone_is_named(box: Box) -> None:
+    """Moved away while the chat is open: nothing runs elsewhere, and what is missing is said."""
+    box.project.rename(box.home / "elsewhere")
+    with pytest.raises(Refused, match=f"{box.project}: No such file"):
+        box.run("touch made")
+    assert not box.project.exists()

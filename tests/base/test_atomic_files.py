@@ -1,5 +1,6 @@
 """Files that are whole or not there."""
 
+import inspect
 import os
 import resource
 import signal
@@ -297,6 +298,35 @@ def test_what_a_killed_process_left_goes_and_nothing_else(
             os.path.basename(held),
         }
         assert (tmp_path / "tacit-examples" / "below").is_dir()
+
+
+def test_no_depth_keeps_a_folder_from_going(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command nests more folders than calls fit on the stack: sessions would end as they begin,
+    each by what the first one left."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    nest(str(tmp_path / "tacit-abcd1234.tmp"))
+    (tmp_path / "tacit-abcd1234.tmp").chmod(0)
+    most = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 40)
+    try:
+        drop_abandoned(time.time() + 3600)
+    finally:
+        sys.setrecursionlimit(most)
+    assert list(tmp_path.iterdir()) == []
+
+
+def nest(folder: str) -> None:
+    os.makedirs(folder, exist_ok=True)
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(60):
+        os.mkdir("a", dir_fd=here)
+        below = os.open("a", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("key", os.O_CREAT, dir_fd=here))
+    os.close(here)
 
 
 def test_a_temporary_folder_that_is_taken_for_abandoned_is_made_anew(

@@ -1,8 +1,10 @@
 """Where Tacit keeps its files, and where a project begins."""
 
+import inspect
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import platformdirs
@@ -217,3 +219,50 @@ def test_a_folder_that_claims_to_be_a_checkout_is_none(home: Path) -> None:
     (linked / ".git").symlink_to("../main/.git")
     assert paths.checkouts(str(linked)) == [str(linked)]
     assert paths.checkouts(str(home / "main")) == [str(home / "main"), str(home / "b")]
+
+
+def test_what_stands_in_the_place_of_a_folder_is_named(home: Path) -> None:
+    """A disk that is not mounted leaves a link that leads nowhere."""
+    data = Path(paths.folders().data)
+    data.parent.mkdir(parents=True)
+    data.symlink_to(home / "away")
+    with pytest.raises(NotADirectoryError, match=f"{data} is a link to {home}/away, where none is"):
+        paths.make_private(str(data / "locks"))
+    assert not (home / "away").exists()
+    data.unlink()
+    data.write_text("")
+    with pytest.raises(NotADirectoryError, match=f"{data} is a file"):
+        paths.make_private(str(data / "locks"))
+
+
+def test_a_walk_is_that_of_the_system_at_any_depth(tmp_path: Path) -> None:
+    """The same order, what is taken off the list is passed over, and links are not followed."""
+    for name in ("b/x", "a/y/z", "c"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "file").touch()
+    (tmp_path / "c" / "link").symlink_to(tmp_path / "a")
+
+    def seen(walk: "Callable[[str], Iterator[tuple[str, list[str], list[str]]]]") -> list[object]:
+        found: list[object] = []
+        for here, folders, names in walk(str(tmp_path)):
+            folders[:] = sorted(name for name in folders if name != "z")
+            found.append((here, folders, sorted(names)))
+        return found
+
+    assert seen(paths.walk_folders) == seen(os.walk)
+    errors: list[OSError] = []
+    assert not list(paths.walk_folders(str(tmp_path / "none"), errors.append))
+    assert isinstance(errors[0], FileNotFoundError)
+    os.makedirs(tmp_path / "/".join("d" * 90))
+    most = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 50)
+    try:
+        assert sum(1 for _ in paths.walk_folders(str(tmp_path / "d"))) == 90
+    finally:
+        sys.setrecursionlimit(most)
+
+
+def test_every_walk_is_this_one() -> None:
+    """A clone with a thousand nested folders ended commands and backups."""
+    source = Path(paths.__file__).parents[1]
+    assert [f for f in source.rglob("*.py") if "os.walk(" in f.read_text("utf-8")] == []

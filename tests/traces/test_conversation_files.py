@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import runpy
 import shutil
 from collections.abc import Iterator
@@ -570,6 +571,25 @@ def test_a_session_goes_on_after_a_kill(tmp_path: Path) -> None:
     (trace,) = imported(Path(path))
     assert trace.texts == ("I build.", "Again.")
     assert trace.skipped == {"not-json": 1}
+
+
+def test_what_a_full_disk_did_not_take_is_written_later(tmp_path: Path) -> None:
+    """No half of a line stays, and none is lost where there is room again: by the end at last."""
+    writer = SessionWriter("own-1", folder=str(tmp_path))
+    writer.prompt("Build it.")
+    whole = Path(writer.path).read_bytes()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 20, before[1]))
+    try:
+        for text in ("I build.", "It is built."):
+            with pytest.raises(Unwritable, match=writer.path):
+                writer.said(text)
+            assert Path(writer.path).read_bytes() == whole
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    writer.close()
+    (trace,) = imported(tmp_path)
+    assert (trace.texts, trace.skipped) == (("I build.", "It is built."), {})
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "a" * 200])

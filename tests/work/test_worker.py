@@ -81,6 +81,21 @@ def test_one_worker_at_a_time(home: Path) -> None:
             assert not second
 
 
+def test_a_worker_leaves_a_folder_that_is_no_longer_in_its_place(home: Path) -> None:
+    """Moved to another disk, say: whoever works in the new one has a lock of its own there, and
+    two would do everything twice."""
+    data = Path(paths.folders().data)
+    moved: list[Path] = []
+
+    def move(seconds: float) -> None:
+        assert not moved, "it goes on working"
+        moved.append(data.rename(home / "was"))
+
+    assert work(idle=600, pause=move) == 0
+    assert moved
+    assert not data.exists() or not (data / "jobs.db").exists()
+
+
 def test_a_session_without_a_transcript_is_logged(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tacit.base.paths import walk_folders
 from tacit.base.patterns import late_pattern
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def substitute(body: str, arguments: str) -> str:
 def _files(folder: str) -> list[str]:
     """Files beside SKILL.md, by name alone, not more than a reader can use."""
     found: list[str] = []
-    for here, folders, names in os.walk(folder):
+    for here, folders, names in walk_folders(folder):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f != "node_modules")
         below = (os.path.relpath(os.path.join(here, name), folder) for name in sorted(names))
         found += [path for path in below if path.lower() != "skill.md"]

@@ -10,6 +10,7 @@ import contextlib
 import os
 import struct
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tacit.agent.off_limits import CommandLimits
 from tacit.base.setting_sections import AgentSettings
@@ -52,26 +53,29 @@ def hold_back(pid: int, limits: CommandLimits) -> None:
                 resource.prlimit(pid, which, (most, most))
 
 
-# On each kind of machine: its mark in a filter, and its numbers of `fallocate` and
-# `io_uring_setup`, by which the former can be had as well. Programs do without either.
+# On each kind of machine: its mark in a filter, and its numbers of `fallocate`; of
+# `io_uring_setup`, by which that can be had as well; and of `add_key`, `request_key`, `keyctl`.
+# Programs do without.
 _CALLS = (
-    (0xC000003E, (285, 425)), (0xC000003E, (0x40000000 + 285, 0x40000000 + 425)),
-    (0x40000003, (324, 425)), (0xC00000B7, (47, 425)), (0x40000028, (352, 425)),
-)  # fmt: skip
+    (0xC000003E, 285, (425, 248, 249, 250)),
+    (0xC000003E, 0x40000000 + 285, tuple(0x40000000 + n for n in (425, 248, 249, 250))),
+    (0x40000003, 324, (425, 286, 287, 288)),
+    (0xC00000B7, 47, (425, 217, 218, 219)),
+    (0x40000028, 352, (425, 309, 310, 311)),
+)
 _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
 _ALLOW, _UNSUPPORTED, _MISSING = 0x7FFF0000, 0x0005005F, 0x00050026
 
 
 def call_filter() -> bytes:
-    """A program for the kernel that refuses what fills a disk without a byte being written: no
-    count of what a command writes sees it."""
+    """A program for the kernel that refuses what fills a disk without a byte being written, as no
+    count of what a command writes sees it; and the kernel's keys, which the user's login has."""
     code: list[tuple[int, int, int, int]] = []
-    for machine, (allocate, ring) in _CALLS:
-        code += [
-            (_LOAD, 0, 0, 4), (_EQUAL, 0, 5, machine), (_LOAD, 0, 0, 0),
-            (_EQUAL, 0, 1, allocate), (_RETURN, 0, 0, _UNSUPPORTED),
-            (_EQUAL, 0, 1, ring), (_RETURN, 0, 0, _MISSING),
-        ]  # fmt: skip
+    for machine, allocate, missing in _CALLS:
+        steps = [(_LOAD, 0, 0, 0)]
+        for number, answer in ((allocate, _UNSUPPORTED), *((n, _MISSING) for n in missing)):
+            steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, answer)]
+        code += [(_LOAD, 0, 0, 4), (_EQUAL, 0, len(steps), machine), *steps]
     code.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("HBBI", *each) for each in code)
 
@@ -90,64 +94,87 @@ def shell_limits(limits: CommandLimits) -> str:
 async def first_excess(pid: int, limits: CommandLimits, folders: tuple[str, ...] = ()) -> str:
     """Wait until the process `pid` and all below it take too much together; say what of.
 
-    `folders` are those that it writes: a disk can be full of empty files.
+    `folders` are those that it writes. What no count of its processes shows is seen by what the
+    machine and these disks have left; so it is where other programs take it.
     """
-    before = {folder: room_for_files(folder) for folder in folders}
-    least = _least_memory(limits)
+    at_first, disks = machine_memory(), {folder: disk_room(folder) for folder in folders}
+    # Of one that is nearly full as it is, half of what is left.
+    least = min(at_first.total // 16, at_first.left - at_first.total // 16)
     while True:
         await asyncio.sleep(_EVERY)
-        if over := _excess(pid, limits):
+        memory = machine_memory()
+        if over := _excess(pid, limits, memory.kept - at_first.kept - memory.total // 64):
             return over
-        if least > 0 and _machine_memory()[1] < least:
+        if limits.memory and memory.left < least:
             return "so much memory that the machine runs short of it (agent.command_memory)"
-        if limits.disk and any(room_for_files(f) < room // 2 for f, room in before.items()):
-            return "more than half of the files that the disk has room for (agent.command_disk)"
+        for folder, before in disks.items() if limits.disk else ():
+            room = disk_room(folder)
+            if room.files < before.files // 2:
+                return "more than half of the files that the disk has room for (agent.command_disk)"
+            if room.bytes < _least_room(before.bytes, limits.disk * _MEGABYTE):
+                return "so much room that the disk runs short of it (agent.command_disk)"
 
 
-def _least_memory(limits: CommandLimits) -> int:
-    """Bytes that the machine must have left; 0 for no limit. What the kernel keeps for a command,
-    such as what waits in its sockets, is memory of none of its processes. An eighth of the machine
-    is for what other programs take meanwhile."""
-    total, left = _machine_memory()
-    if not limits.memory or not total:
-        return 0
-    by_limit = left - limits.memory * _MEGABYTE - total // 8
-    return min(max(by_limit, total // 16), left - total // 16)
+class MachineMemory(NamedTuple):
+    """In bytes; zeros where it is not known."""
+
+    total: int
+    left: int
+    kept: int
+    """What is neither left nor a process's own: in sockets, pipes, shared memory, tables of pages.
+    Nothing says for whom the kernel keeps it."""
 
 
-def _machine_memory() -> tuple[int, int]:
-    """The machine's memory and what is left of it, in bytes; zeros where that is not known."""
+def machine_memory() -> MachineMemory:
     found = dict(line.split(":") for line in _read("/proc/meminfo").splitlines() if ":" in line)
-    wanted = (found.get(name, "0").split()[0] for name in ("MemTotal", "MemAvailable"))
-    total, left = (int(value) * 1024 for value in wanted)
-    return total, left
+    names = ("MemTotal", "MemAvailable", "AnonPages", "SwapTotal", "SwapFree")
+    total, left, own, swap, unused = (int(found.get(name, "0").split()[0]) * 1024 for name in names)
+    # What is swapped out may lie in memory, compressed.
+    return MachineMemory(total, left, total - left - own - (swap - unused))
 
 
-def room_for_files(folder: str) -> int:
-    """How many files the disk of `folder` can still take; 0 where it does not count them."""
+class DiskRoom(NamedTuple):
+    """What a disk can still take; zeros where that is not known or not counted."""
+
+    bytes: int
+    files: int
+
+
+def disk_room(folder: str) -> DiskRoom:
     try:
-        return os.statvfs(folder).f_favail
+        status = os.statvfs(folder)
     except OSError:
-        return 0
+        return DiskRoom(0, 0)
+    return DiskRoom(status.f_bavail * status.f_frsize, status.f_favail)
 
 
-def _excess(pid: int, limits: CommandLimits) -> str:
+def _least_room(before: int, most: int) -> int:
+    """Bytes that a disk must have left. An eighth of what it had is for what other programs write
+    meanwhile."""
+    return max(before - most - before // 8, before // 16)
+
+
+def _excess(pid: int, limits: CommandLimits, kept: int) -> str:
     if limits.processes and _processes(pid) > limits.processes:
         return f"more than {limits.processes:,} processes (agent.command_processes)"
     tree = list(_tree(pid))
-    most = limits.memory * _MEGABYTE
-    if most and _is_over(pid, tree, most):
+    if limits.memory and _is_over(tree, limits.memory * _MEGABYTE, max(_shared(pid), kept)):
         return f"more than {limits.memory:,} MB of memory (agent.command_memory)"
     if limits.disk and _written(tree) > limits.disk * _MEGABYTE:
         return f"more than {limits.disk:,} MB written (agent.command_disk)"
     return ""
 
 
-def _is_over(pid: int, tree: list[int], most: int) -> bool:
-    """The quick count takes shared pages several times; only a large one is worth an exact look."""
-    left = most - _shared(pid)
-    quick = _sum(tree, "status", "RssAnon", "RssShmem")
-    return quick > left and _sum(tree, "smaps_rollup", "Pss_Anon", "Pss_Shmem") > left
+def _is_over(tree: list[int], most: int, kept: int) -> bool:
+    """The quick count takes shared pages several times; only a large one is worth an exact look.
+
+    What processes share may be a part of what the kernel keeps.
+    """
+    for file, names in (("status", "Rss{}"), ("smaps_rollup", "Pss_{}")):
+        own, shared = (_sum(tree, file, names.format(kind)) for kind in ("Anon", "Shmem"))
+        if own + max(shared, kept) <= most:
+            return False
+    return True
 
 
 def _processes(pid: int) -> int:
@@ -172,13 +199,13 @@ def _tree(pid: int) -> Iterator[int]:
             waiting += map(int, _read(f"/proc/{here}/task/{thread}/children").split())
 
 
-def _sum(tree: list[int], file: str, *fields: str) -> int:
-    """The bytes that the lines of these names say, in kB, of all processes together."""
+def _sum(tree: list[int], file: str, field: str) -> int:
+    """The bytes that the lines of this name say, in kB, of all processes together."""
     found = 0
     for pid in tree:
         for line in _read(f"/proc/{pid}/{file}").splitlines():
             name, _, value = line.partition(":")
-            if name in fields:
+            if name == field:
                 found += int(value.split()[0]) * 1024
     return found
 
@@ -193,7 +220,7 @@ def _shared(pid: int) -> int:
 
 
 def _written(tree: list[int]) -> int:
-    """Bytes on their way to a disk; what a process wrote counts for its parent once it ended."""
+    """Bytes on their way to a disk; what a process wrote counts for a parent that waits for it."""
     found = 0
     for pid in tree:
         values = dict(line.split(": ") for line in _read(f"/proc/{pid}/io").splitlines())

@@ -8,6 +8,7 @@ for files refuse these paths; `sandbox.py` enforces them for commands.
 
 import os
 import pwd
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -147,6 +148,12 @@ class Guards(msgspec.Struct, frozen=True):
 def look_through(rules: CommandRules) -> Guards:
     """What is off limits to a command now. Raises `Refused` where that cannot be held to."""
     found = survey(rules.project, rules.working_folders)
+    if rules.project in found.closed:
+        raise Refused(
+            f"{rules.project} cannot be looked through for what commands must not see: its"
+            " permissions do not let you in",
+            f"give yourself the right: chmod u+rwx {shlex.quote(rules.project)}",
+        )
     firm = guarded(rules, found.repositories)
     loose = [path for path in found.obeyed if not _is_allowed(path, rules)]
     for place in found.repositories:
@@ -155,7 +162,7 @@ def look_through(rules: CommandRules) -> Guards:
     real = dict.fromkeys(os.path.realpath(path) for path in loose if os.path.lexists(path))
     kept = [p for p in real if is_inside(p, rules.project) and os.path.exists(p)]
     kept = outermost(path for path in kept if not any(is_inside(path, guard) for guard in firm))
-    covered = hidden(rules, () if rules.show_secrets else found.keys)
+    covered = hidden(rules, (*(() if rules.show_secrets else found.keys), *found.closed))
     if len(kept) + len(covered) > _MOST_MOUNTS:
         raise Refused(
             f"there are {len(kept) + len(covered):,} files to keep from commands in"
@@ -245,7 +252,8 @@ def parents_of(path: str, project: str) -> list[str]:
 def hidden(rules: CommandRules, keys: Sequence[str] | None = None) -> list[str]:
     """Paths that a command must not see, by their real place; only what exists.
 
-    `keys` are the project's files of keys, where somebody has looked already.
+    `keys` are the project's files of keys and what cannot be looked into, where somebody has looked
+    already.
     """
     own = paths.folders()
     wanted = [path for home in _homes() for path in _secrets_of(home)]
@@ -298,7 +306,7 @@ def _sockets() -> list[str]:
 def walk_files(root: str, most: int) -> Iterator[str]:
     """The files below `root`, relative to it, until `most` were seen; see `PASSED_OVER`."""
     seen = 0
-    for here, folders, names in os.walk(root):
+    for here, folders, names in paths.walk_folders(root):
         folders[:] = sorted(folder for folder in folders if folder not in PASSED_OVER)
         below = here[len(root) :].lstrip(os.sep)
         yield from (os.path.join(below, name) for name in sorted(names))

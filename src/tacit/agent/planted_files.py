@@ -8,8 +8,10 @@ it was, stays. What is taken away lies in the session's own folder.
 
 import os
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from tacit.agent.off_limits import CommandRules, Guards, is_obeyed_path, parents_of
 from tacit.agent.project_survey import (
@@ -17,7 +19,10 @@ from tacit.agent.project_survey import (
     runs_by_itself,
     survey,
 )
-from tacit.base.paths import is_inside
+from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE
+from tacit.base.errors import Refused
+from tacit.base.paths import is_inside, walk_folders
+from tacit.changes.containment import Escape, Folder, remove_tree
 
 # In a git directory below the top; git itself makes none of these in daily work.
 _NEVER_MADE = ("hooks", "config", "config.worktree", "commondir", "gitdir")
@@ -47,16 +52,63 @@ class Watch:
         ]
 
     def take_away(self) -> tuple[str, ...]:
-        """Move out what may not be there; the names of what was moved, below the project."""
+        """Move out what may not be there; the names of what was moved, below the project.
+
+        Raises `Refused` for what stays in spite of that; all the rest is moved before.
+        """
         if self._rules.read_only_project:
             return ()
-        taken = [self._take(path) for path in self._exchanged()]
-        for path, target in self._links.items():
-            above = os.path.dirname(path)
-            if not os.path.lexists(path) and os.path.isdir(above) and self._is_ours(above):
-                os.symlink(target, path)
-        taken += [self._take(path) for path in sorted(self._appeared()) if os.path.lexists(path)]
+        self._open_up()
+        taken: list[str] = []
+        stays: dict[str, str] = {}
+        for path in self._exchanged():
+            self._try(path, lambda path: taken.append(self._take(path)), stays)
+        for path in self._links:
+            self._try(path, self._put_back, stays)
+        for path in sorted(self._appeared()):
+            self._try(path, lambda path: taken.append(self._take(path)), stays)
+        for path, why in stays.items():
+            raise Refused(
+                f"{path} was made by the command, may not be there and cannot be moved out: {why}",
+                "look at it, and remove it or give yourself the right to",
+            )
         return tuple(taken)
+
+    def _try(self, path: str, act: Callable[[str], None], stays: dict[str, str]) -> None:
+        try:
+            act(path)
+        except FileNotFoundError:  # a command of another session was there first
+            pass
+        except OSError as error:
+            stays[path] = error.strerror or str(error)
+        except Escape as escape:
+            stays[path] = escape.refusal.reason
+
+    def _put_back(self, link: str) -> None:
+        above = os.path.dirname(link)
+        if not os.path.lexists(link) and os.path.isdir(above) and self._is_ours(above):
+            with self._folder(above) as folder:
+                os.symlink(self._links[link], os.path.basename(link), dir_fd=folder.fd)
+
+    def _open_up(self) -> None:
+        """Open the folders that the command closed; what was closed before, it never saw."""
+        tried = set(self._before.closed)
+        while closed := set(survey(self._rules.project).closed) - tried:
+            tried |= closed
+            for path in closed:
+                with suppress(OSError, Escape):  # another's, or gone
+                    self._folder(path).close()
+
+    def _folder(self, path: str) -> Folder:
+        """The folder at `path`, by its real place in the project, open to its owner. A command of
+        another session may exchange folders meanwhile: the handle stays what was looked at."""
+        below = os.path.relpath(os.path.realpath(path), self._rules.project)
+        mode = stat.S_IMODE(os.stat(self._rules.project).st_mode)
+        if mode & 0o700 != 0o700:
+            with suppress(PermissionError):  # another's
+                os.chmod(self._rules.project, mode | 0o700)
+        with Folder.at(self._rules.project) as top:
+            return top.descend([] if below == os.curdir else below.split(os.sep), freely=True)
 
     def _appeared(self) -> Iterator[str]:
         """What is new at a guarded place. A folder comes with all that lies in it."""
@@ -88,7 +140,7 @@ class Watch:
         if not any(is_inside(each, path) for each in allowed):
             yield path
             return
-        for here, _, names in os.walk(path):
+        for here, _, names in walk_folders(path):
             files = (os.path.join(here, name) for name in names)
             yield from (file for file in files if is_obeyed_path(file, self._rules))
 
@@ -116,10 +168,45 @@ class Watch:
         """Move `path` out, or the link above it by which it lies outside the project."""
         ways = parents_of(path, self._rules.project)
         path = next((above for above in ways if not self._is_ours(above)), path)
+        name = os.path.basename(path)
+        with self._folder(os.path.dirname(path)) as folder:
+            if folder.status(name) is None:
+                raise FileNotFoundError
+            with suppress(OSError, Escape, RecursionError):
+                self._keep(folder, name)
+            remove_tree(folder, name)  # what could not be kept
+        return os.path.relpath(path, self._rules.project)
+
+    def _keep(self, folder: Folder, name: str) -> None:
+        """Move what `name` is into the session's own folder, which the command may have closed."""
+        os.chmod(self._rules.temporary, 0o700)
         # A folder that a command made may lead anywhere, so each goes into a new one.
         bin_ = tempfile.mkdtemp(prefix="taken-away-", dir=self._rules.temporary)
-        shutil.move(path, os.path.join(bin_, os.path.basename(path)))
-        return os.path.relpath(path, self._rules.project)
+        with Folder.at(bin_) as target:
+            with suppress(Escape):
+                folder.open(name, freely=True).close()  # else it could not be moved
+            try:
+                os.rename(name, name, src_dir_fd=folder.fd, dst_dir_fd=target.fd)
+            except OSError:  # another disk
+                _copy(folder, name, target)
+
+
+def _copy(folder: Folder, name: str, target: Folder) -> None:
+    """Copy `name` and what is below it, links as they are; pipes and the like are left out."""
+    status = folder.status(name)
+    kind = stat.S_IFMT(status.st_mode) if status else 0
+    if kind == stat.S_IFLNK:
+        os.symlink(os.readlink(name, dir_fd=folder.fd), name, dir_fd=target.fd)
+    elif kind == stat.S_IFDIR:
+        with folder.open(name, freely=True) as here, target.open(name, make=True) as there:
+            for child in here.names():
+                _copy(here, child, there)
+    elif kind == stat.S_IFREG:
+        with (
+            open(os.open(name, OPEN_FILE, dir_fd=folder.fd), "rb") as source,
+            open(os.open(name, CREATE_FILE, 0o600, dir_fd=target.fd), "wb") as copy,
+        ):
+            shutil.copyfileobj(source, copy)
 
 
 def _hop(path: str) -> str:

@@ -125,6 +125,26 @@ def restrict(rules: Rights) -> RightsHeld:
     return _held(rules, version)
 
 
+# For a program of which nothing of ours need be in sight. What the kernel lacks is passed over.
+_SCOPED = f"""
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+made = libc.syscall({_CREATE}, (ctypes.c_uint64 * 3)(0, 0, {_ABSTRACT_SOCKETS}), 24, 0)
+libc.prctl({_NO_NEW_PRIVILEGES}, 1, 0, 0, 0)
+libc.syscall({_RESTRICT}, made, 0)
+os.close(made) if made >= 0 else None
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def apart_from_sockets(words: list[str]) -> list[str]:
+    """The call `words` as one whose processes cannot connect to abstract sockets of others, which
+    lie on no disk and belong to the network. Linux 6.12 and later."""
+    if landlock_version() < 6 or not sys.executable:
+        return words
+    return [os.path.realpath(sys.executable), "-I", "-S", "-c", _SCOPED, *words]
+
+
 def _handled(rules: Rights, version: int) -> _Ruleset:
     """What is forbidden unless a rule allows it: only what this kernel knows may be named."""
     files = _WRITE_FILE | _MAKE
@@ -245,6 +265,8 @@ _IS_THREAD = 0x10000
 # Sending that connects on its way, past Landlock: where each call has its flags.
 _SENDING = {(44, 206): 3, (46, 211): 2, (307, 269): 3}
 _FAST_OPEN = 0x20000000
+# What names the process that a file or socket sends signals to, any of them: by `fcntl`, `ioctl`.
+_SIGNALLING = {(72, 25): (8, 10, 15), (16, 29): (0x8901, 0x8902)}
 _INET, _INET6, _STREAM, _TCP = 2, 10, 1, 6
 _KIND = 0xF
 """The part of a socket's type that is not a flag."""
@@ -320,6 +342,10 @@ def _code(machine: int, which: int, own: int) -> bytes:
             (_LOAD, 0, 0, _argument(flags)),
             (_ANY_BIT, "refuse", "allow", _FAST_OPEN),
         ]
+    for numbers, asked in _SIGNALLING.items():
+        steps += [(_EQUAL, 0, len(asked) + 2, numbers[which]), (_LOAD, 0, 0, _argument(1))]
+        steps += [(_EQUAL, "refuse", 0, what) for what in asked]
+        steps.append((_LOAD, 0, 0, 0))
     # Limits of its own it may set, not those of another process, which would end by them; signals
     # of its own it may raise; it stays tied to its parent, and what it clones is a thread. Where
     # the flags cannot be seen the call is not there, and the C library takes the other.

@@ -22,7 +22,8 @@ from tacit.base.paths import is_inside
 from tacit.base.patterns import late_pattern
 from tacit.traces.host_folders import host_folders
 
-# Of agents without a record of their own, and of shells; at any depth.
+# Of agents without a record of their own, of shells, and of interpreters and debuggers that run a
+# file of the folder that they are started in; at any depth.
 _OBEYED = (
     ".adal", ".agent", "AGENT.md", ".agents", ".aiassistant", ".aider.conf.yml", ".amazonq", ".amp",
     ".antigravity", ".augment", ".augment-guidelines", ".claude-plugin", ".cline", ".clinerules",
@@ -36,7 +37,9 @@ _OBEYED = (
     ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
     ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", "fish/config.fish",
     "fish/conf.d", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lazy.lua", ".dir-locals.el",
-    ".vim/coc-settings.json", ".helix", ".gitconfig",
+    ".vim/coc-settings.json", ".helix", ".gitconfig", ".autoenv", ".autoenv.zsh", ".Rprofile",
+    ".irbrc", ".pryrc", ".ghci", ".iex.exs", ".ocamlinit", ".octaverc", ".pdbrc", ".gdbinit",
+    ".lldbinit",
 )  # fmt: skip
 # Obeyed at the top of a project alone: editors, build servers, what runs at a commit or as soon as
 # one enters the folder, and the settings of repositories that are not git's, which name programs;
@@ -68,6 +71,8 @@ _LAYOUT_PARTS = {"HEAD", "objects", "refs", "commondir", "config", "config.workt
 _SETTLED = 100_000_000
 """Nanoseconds after which a further change of a folder must show in its time."""
 _MOST_REMEMBERED = 500_000
+_LONGEST_PATH = 3_600
+"""Bytes; the system takes 4,095, with the name of a file and what the sandbox puts before it."""
 
 
 class Survey(NamedTuple):
@@ -79,6 +84,9 @@ class Survey(NamedTuple):
     """Files and folders that other programs obey."""
     repositories: list[str]
     """`.git`, be it a folder, a file or a link, and folders that are laid out like one."""
+    closed: list[str]
+    """Folders that we may not look into, and those whose path is too long to: a command could open
+    them, or go there step by step."""
 
 
 class _Folder(NamedTuple):
@@ -88,6 +96,7 @@ class _Folder(NamedTuple):
     keys: tuple[str, ...]
     obeyed: tuple[str, ...]
     repositories: tuple[str, ...]
+    closed: bool = False
 
 
 _remembered: dict[str, tuple[tuple[int, int, int], _Folder]] = {}
@@ -96,7 +105,7 @@ _remembered: dict[str, tuple[tuple[int, int, int], _Folder]] = {}
 
 def survey(project: str, tops: tuple[str, ...] = ()) -> Survey:
     """Look through `project`; `tops` are more folders in which what counts at the top counts."""
-    found = Survey([], [], [])
+    found = Survey([], [], [], [])
     waiting = [(project, False)]
     if len(_remembered) > _MOST_REMEMBERED:
         _remembered.clear()
@@ -106,6 +115,7 @@ def survey(project: str, tops: tuple[str, ...] = ()) -> Survey:
         found.keys.extend(f"{here}/{name}" for name in held.keys)
         found.obeyed.extend(f"{here}/{name}" for name in held.obeyed)
         found.repositories.extend(f"{here}/{name}" if name else here for name in held.repositories)
+        found.closed.extend([here] if held.closed else [])
         waiting += [(f"{here}/{name}", others_work or name in PASSED_OVER) for name in held.below]
     for top in dict.fromkeys((project, *tops)):
         found.obeyed.extend(f"{top}/{name}" for name in _obeyed_at_top(top))
@@ -114,14 +124,19 @@ def survey(project: str, tops: tuple[str, ...] = ()) -> Survey:
 
 def _look(folder: str, others_work: bool) -> _Folder:
     nothing = _Folder((), (), (), ())
+    closed = nothing._replace(closed=True)
     try:
-        status = os.stat(folder)
+        if len(os.fsencode(folder)) > _LONGEST_PATH:
+            return closed
+        status = os.stat(f"{folder}/.")  # which needs the right to go there
         stamp = (status.st_ctime_ns, status.st_ino, status.st_dev)
         known = _remembered.get(folder)
         if known is not None and known[0] == stamp:
             return known[1]
         looked_at = time.time_ns()
         entries = list(os.scandir(folder))
+    except PermissionError:
+        return closed
     except OSError:
         return nothing
     held = _sorted_out(os.path.basename(folder), entries, others_work)

@@ -32,6 +32,7 @@ from tacit.agent.off_limits import (
 )
 from tacit.agent.planted_files import Watch
 from tacit.agent.private_folders import TOOL_VARIABLES, private_folders, shown_paths
+from tacit.agent.process_rights import apart_from_sockets
 from tacit.base.errors import Refused
 from tacit.base.paths import is_inside
 
@@ -113,7 +114,7 @@ class Bubblewrap:
             "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run",
             "--bind", rules.temporary, _TMP,
         ]  # fmt: skip
-        if rules.limits.disk and pipes.calls >= 0:
+        if pipes.calls >= 0:
             words += ["--seccomp", str(pipes.calls)]
         for switches in _SWITCHES:
             if os.path.exists(switches):
@@ -140,7 +141,9 @@ class Bubblewrap:
                 words += mount
         for path in ("/run", *private):
             words += ["--remount-ro", path]
-        return [*words, "--chdir", rules.project, "--", "/bin/sh", "-c", command]
+        run = ["/bin/sh", "-c", command]
+        run = apart_from_sockets(run) if rules.network else run
+        return [*words, "--chdir", rules.project, "--", *run]
 
 
 def _private_mounts(private: list[str], shown: list[str]) -> list[str]:
@@ -356,10 +359,15 @@ async def _start(
             env=command_environment(sandbox, rules, os.environ),
             start_new_session=True,
         )
-    except BaseException:
+    except BaseException as error:
         for descriptor in (output, info, unblock):
             os.close(descriptor)
-        raise
+        if not isinstance(error, OSError):
+            raise
+        raise Refused(
+            f"no command can be started in {rules.project}: {error.strerror}",
+            "see that the folder is there, and start in one below if it holds very many keys",
+        ) from None
     finally:
         for descriptor in (inlet, teller, block, calls):
             os.close(descriptor)

@@ -162,21 +162,75 @@ def _take(folder: int) -> bool:
 
 def _let_go(path: str, lock: int, maker: int) -> None:
     if os.getpid() == maker:  # not one that was forked off
-        remove_folder(path)
+        with suppress(OSError):
+            remove_entry(path)
         os.close(lock)
 
 
-def remove_folder(path: str) -> None:
-    """Remove `path` and all below it, also where whoever filled it took away the right to."""
-    import shutil
+def remove_entry(name: str, folder: int | None = None) -> None:
+    """Remove `name`, in an open `folder`, and what is below it at any depth, whatever whoever
+    filled it took the right to; links are not followed. Nothing there is fine. Raises OSError."""
+    if _unlinked(name, folder):
+        return
+    top = open_freely(name, folder)
+    try:
+        while names := os.listdir(top):
+            for each in names:
+                _remove_flat(each, top)
+    finally:
+        os.close(top)
+    os.rmdir(name, dir_fd=folder)
 
-    shutil.rmtree(path, ignore_errors=True)
-    for here, folders, _ in os.walk(path):  # what is left
-        for folder in (here, *(os.path.join(here, name) for name in folders)):
-            with suppress(OSError):
-                if not os.path.islink(folder):
-                    os.chmod(folder, 0o700)
-    shutil.rmtree(path, ignore_errors=True)
+
+def _remove_flat(name: str, top: int) -> None:
+    """Remove `name`; the folders in it are put beside it, so that handles and stack are enough."""
+    if _unlinked(name, top):
+        return
+    here = open_freely(name, top)
+    try:
+        for each in os.listdir(here):
+            if not _unlinked(each, here):
+                os.close(open_freely(each, here))  # else it could not be moved
+                os.rename(each, os.urandom(8).hex(), src_dir_fd=here, dst_dir_fd=top)
+    finally:
+        os.close(here)
+    os.rmdir(name, dir_fd=top)
+
+
+def _unlinked(name: str, folder: int | None) -> bool:
+    """Whether `name` is gone now; it is not where it is a folder."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        pass
+    except (IsADirectoryError, PermissionError):  # macOS says the latter of folders
+        return False
+    return True
+
+
+def open_freely(name: str, folder: int | None = None) -> int:
+    """The folder `name`, in an open `folder`, never through a link. Its owner may do everything
+    with it from now on, whatever its permissions were. Raises OSError."""
+    try:
+        found = os.open(name, OPEN_FOLDER, dir_fd=folder)
+    except PermissionError:
+        _unlock(name, folder)
+        found = os.open(name, OPEN_FOLDER, dir_fd=folder)
+    mode = os.fstat(found).st_mode & 0o7777
+    if mode & 0o700 != 0o700:
+        os.fchmod(found, mode | 0o700)
+    return found
+
+
+def _unlock(name: str, folder: int | None) -> None:
+    if not hasattr(os, "O_PATH"):
+        os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
+        return
+    handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        os.chmod(f"/proc/self/fd/{handle}", os.fstat(handle).st_mode & 0o7777 | 0o700)
+    finally:
+        os.close(handle)
 
 
 def drop_abandoned(now: float) -> None:
@@ -186,12 +240,12 @@ def drop_abandoned(now: float) -> None:
     above = tempfile.gettempdir()
     for name in filter(_ABANDONED_NAME.fullmatch, os.listdir(above)):
         with suppress(OSError):
-            folder = os.open(os.path.join(above, name), OPEN_FOLDER)
+            folder = open_freely(os.path.join(above, name))
             try:
                 status = os.fstat(folder)
                 old = abs(now - status.st_mtime) > _UNLOCKED
                 if status.st_uid == os.getuid() and old and _take(folder):
-                    remove_folder(os.path.join(above, name))
+                    remove_entry(os.path.join(above, name))
             finally:
                 os.close(folder)
 

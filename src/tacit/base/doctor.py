@@ -122,7 +122,7 @@ def check_leftovers() -> list[Finding]:
     findings = []
     own = paths.folders()
     for base in (own.data, own.cache):
-        for here, _, names in os.walk(base) if not os.path.islink(base) else ():
+        for here, _, names in paths.walk_folders(base) if not os.path.islink(base) else ():
             for name in names:
                 path = os.path.join(here, name)
                 if TEMPORARY_NAME.fullmatch(name) and not _is_recent(path):

@@ -7,6 +7,10 @@ only: pathlib alone costs as much as a bare interpreter start.
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 # A folder that holds one of these is the root of a project.
 PROJECT_MARKS = (".git", ".hg", ".jj", ".tacit")
 
@@ -91,11 +95,20 @@ def make_private(folder: str) -> None:
         if is_inside(full, top):
             if not os.path.isdir(full):
                 for above in reversed(upwards(full, top)):
-                    os.makedirs(above, mode=0o700, exist_ok=True)
+                    _make(above)
             status = os.stat(top)
             if status.st_mode & 0o077 and status.st_uid == os.getuid():
                 os.chmod(top, 0o700)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    _make(folder)
+
+
+def _make(folder: str) -> None:
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except FileExistsError as error:
+        leads = f"a link to {os.readlink(folder)}, where none is" if os.path.islink(folder) else ""
+        what = f"{folder} is {leads or 'a file'}, and no folder"
+        raise NotADirectoryError(error.errno, what) from None
 
 
 def project_root(start: str) -> str:
@@ -211,6 +224,29 @@ def config_variables() -> list[str]:
 def existing_folder(path: str | None) -> str:
     """`path`, where a folder is there; else empty. A session's project may be gone since."""
     return path if path and os.path.isdir(path) else ""
+
+
+def walk_folders(
+    top: str, onerror: "Callable[[OSError], None] | None" = None
+) -> "Iterator[tuple[str, list[str], list[str]]]":
+    """As `os.walk` from the top, at any depth: that of Python 3.11 ends with the stack, and a clone
+    may hold folders enough for it."""
+    waiting = [top]
+    while waiting:
+        here = waiting.pop()
+        folders: list[str] = []
+        names: list[str] = []
+        try:
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    (folders if entry.is_dir() else names).append(entry.name)
+        except OSError as error:
+            if onerror is not None:
+                onerror(error)
+            continue
+        yield here, folders, names
+        below = (os.path.join(here, name) for name in reversed(folders))
+        waiting += [path for path in below if not os.path.islink(path)]
 
 
 def is_inside(path: str, folder: str) -> bool:

@@ -230,7 +230,7 @@ def _files_in(top: str) -> "Iterator[tuple[str, str, bytes]]":
     from tacit.base.atomic_files import OPEN_FILE
 
     files, left = 0, _MOST_BYTES
-    for folder, folders, names in os.walk(top, onerror=_raise):
+    for folder, folders, names in paths.walk_folders(top, onerror=_raise):
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         for name in (*names, *links):
             full = os.path.join(folder, name)

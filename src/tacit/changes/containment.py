@@ -17,7 +17,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 
-from tacit.base.atomic_files import CREATE_FILE, OPEN_FILE, OPEN_FOLDER, write_all
+from tacit.base.atomic_files import (
+    CREATE_FILE,
+    OPEN_FILE,
+    OPEN_FOLDER,
+    open_freely,
+    remove_entry,
+    write_all,
+)
 from tacit.base.paths import folders, is_inside, make_private
 from tacit.base.patterns import late_pattern
 from tacit.changes.change import SKILL_FILE, Contents, File, Refusal, Unfit
@@ -188,8 +195,9 @@ class Folder:
         """Make a folder `name` in this one. Raises FileExistsError."""
         os.mkdir(name, 0o700 | self.openness, dir_fd=self.fd)
 
-    def open(self, name: str, *, make: bool = False) -> "Folder":
-        """The folder `name` in this one. Raises `Escape`, or FileNotFoundError."""
+    def open(self, name: str, *, make: bool = False, freely: bool = False) -> "Folder":
+        """The folder `name` in this one; `freely` where its permissions may not let us in. Raises
+        `Escape`, or FileNotFoundError."""
         if name in ("", ".", "..") or "/" in name or "\0" in name:
             raise Escape("dots", f"{name!r} does not name a folder in {self.path}")
         path = os.path.join(self.path, name)
@@ -199,6 +207,8 @@ class Folder:
             except FileExistsError:
                 pass
         try:
+            if freely:
+                return Folder(open_freely(name, self.fd), path)
             return Folder(os.open(name, OPEN_FOLDER, dir_fd=self.fd), path)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
@@ -216,12 +226,12 @@ class Folder:
             )
         return Escape("not-a-folder", f"{path} is not a folder", "move it away")
 
-    def descend(self, parts: list[str], *, make: bool = False) -> "Folder":
+    def descend(self, parts: list[str], *, make: bool = False, freely: bool = False) -> "Folder":
         """The folder that `parts` lead to, one by one."""
         here = Folder(os.dup(self.fd), self.path)
         for part in parts:
             try:
-                below = here.open(part, make=make)
+                below = here.open(part, make=make, freely=freely)
             finally:
                 here.close()
             here = below
@@ -352,24 +362,7 @@ class _Reader:
 
 def remove_tree(folder: Folder, name: str) -> None:
     """Remove `name` and what is below it, links unfollowed. Nothing there is fine."""
-    try:
-        os.unlink(name, dir_fd=folder.fd)
-        return
-    except FileNotFoundError:
-        return
-    except (IsADirectoryError, PermissionError):  # macOS says the latter of folders
-        pass
-    try:
-        below = folder.open(name)
-    except PermissionError:
-        os.chmod(name, 0o700, dir_fd=folder.fd)
-        below = folder.open(name)
-    with below:
-        if not os.fstat(below.fd).st_mode & 0o200:
-            os.fchmod(below.fd, 0o700)
-        for child in below.names():
-            remove_tree(below, child)
-    os.rmdir(name, dir_fd=folder.fd)
+    remove_entry(name, folder.fd)
 
 
 def _too_much(path: str) -> Escape:

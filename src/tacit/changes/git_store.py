@@ -27,7 +27,7 @@ import msgspec
 from tacit.base.atomic_files import sync_folder, write_all
 from tacit.base.errors import Damaged, Unwritable
 from tacit.base.git_program import run_git
-from tacit.base.paths import make_private
+from tacit.base.paths import make_private, walk_folders
 from tacit.changes.change import File, FileKind, Files
 from tacit.changes.git_pack import packed_ids, read_packed
 
@@ -411,7 +411,7 @@ class Refs:
         sync_folder(self._folder)
         for name in loose:
             os.unlink(os.path.join(self._folder, name))
-        for here, _, _ in os.walk(os.path.join(self._folder, "refs"), topdown=False):
+        for here in [f for f, _, _ in walk_folders(os.path.join(self._folder, "refs"))][::-1]:
             if here.count(os.sep) > self._folder.count(os.sep) + 2:
                 with suppress(OSError):  # something is in it
                     os.rmdir(here)

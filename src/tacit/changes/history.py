@@ -15,6 +15,7 @@ import msgspec
 
 from tacit.base.display import one_line
 from tacit.base.errors import NotFound, TacitError
+from tacit.base.paths import walk_folders
 from tacit.changes.change import Actor, File, Files, is_change_id
 from tacit.changes.git_store import (
     Objects,
@@ -84,7 +85,7 @@ class History:
     def is_begun(self) -> bool:
         """Whether anything was ever recorded here, be it readable or not."""
         kept = os.path.join(self.folder, "objects")
-        return self.refs.are_there() or any(names for _, _, names in os.walk(kept))
+        return self.refs.are_there() or any(names for _, _, names in walk_folders(kept))
 
     def head(self, skill: str) -> Version | None:
         """The latest version of `skill`, or None where it has no history."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tacit.base.errors import NotFound, Unwritable
+from tacit.base.paths import walk_folders
 from tacit.base.patterns import late_pattern
 from tacit.skills.skill import Problem, Skill, problem
 from tacit.skills.skill_file import (
@@ -127,7 +128,7 @@ def _links(skill: Skill, path: str) -> Iterator[Problem]:
 def _files(path: str, skill_file: str) -> Iterator[Problem]:
     """Trouble among the support files: links to nothing, a skill inside the skill."""
     seen = 0
-    for here, folders, files in os.walk(path):
+    for here, folders, files in walk_folders(path):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         for name in sorted(files):
             seen += 1

@@ -82,7 +82,7 @@ class _Writer:
         self, path: str, name: str, skip: Callable[[str], bool] = lambda name: False
     ) -> None:
         """Add what is below `path`; files that vanish meanwhile are left out."""
-        for here, folders, files in os.walk(path):
+        for here, folders, files in paths.walk_folders(path):
             below = os.path.relpath(here, path)
             inside = name if below == "." else f"{name}/{below}"
             folders[:] = [

@@ -135,6 +135,13 @@ def worker_lock(wait: float = _LOCK_WAIT, *, permanent: bool = False) -> Iterato
         os.close(descriptor)
 
 
+def holds_lock() -> bool:
+    """Whether the lock at its place is held by this process: not where the data folder was moved
+    away or replaced meanwhile, and another worker has the one that is there now."""
+    found = present()
+    return found is not None and found.pid == os.getpid()
+
+
 def present() -> Present | None:
     """The worker that runs here now, if one does."""
     import fcntl

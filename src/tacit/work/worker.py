@@ -31,7 +31,7 @@ from tacit.work.housekeeping import keep_house
 from tacit.work.intake import NEWS, find_source, missing_session, store_session
 from tacit.work.job_kinds import Ticket
 from tacit.work.job_queue import JobQueue
-from tacit.work.presence import Trouble, describe_fault, log, own_ticket, worker_lock
+from tacit.work.presence import Trouble, describe_fault, holds_lock, log, own_ticket, worker_lock
 from tacit.work.reactions import MissedSessions
 
 _BUSY = timedelta(seconds=2)
@@ -179,7 +179,7 @@ def _until_idle(
     taken = 0
     last = time.monotonic()
     try:
-        while not stop():
+        while not stop() and holds_lock():
             if stored := intake.turn():
                 taken += stored
                 last = time.monotonic()

@@ -284,6 +284,7 @@ def test_a_review_is_handed_over_of_this_project_alone(sessions: Path) -> None:
     taken = call(sessions, "handoff_next").structured_content
     assert "Build number 0." in taken["prompt"]
     nothing = json.dumps({"why": "Nothing is worth keeping."})
+    assert call(Path(other), "handoff_answer", id=taken["id"], answer=nothing).is_error
     done = call(sessions, "handoff_answer", id=taken["id"], answer=nothing)
     assert not done.is_error
     assert call(sessions, "handoff_answer", id=taken["id"], answer=nothing).is_error

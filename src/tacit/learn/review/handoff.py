@@ -121,19 +121,27 @@ def take_next(
     return None
 
 
-def answer_review(store: Store, claim: str, text: str, *, by: str = "") -> HandoffResult:
-    """Have an answer judged and land. Raises `NotFound` where `claim` has no review."""
+def answer_review(
+    store: Store,
+    claim: str,
+    text: str,
+    *,
+    by: str = "",
+    is_wanted: Callable[[Stored], bool] = lambda stored: True,
+) -> HandoffResult:
+    """Have an answer judged and land. Raises `NotFound` where `claim` has no review, or one of a
+    session that `is_wanted` does not choose."""
     path = os.path.join(paths.folders().data, "handoff.lock")
     with locked(path, seconds=_LONGEST_WAIT, what="the answer to another hand-over"):
         ledger = Ledger(store.connection)
         job = ledger.renew(HANDOFF, claim)
-        if job is None:
+        stored = _wanted_session(store, ledger, job) if job else None
+        if job is None or (stored is not None and not is_wanted(stored)):
             raise NotFound(
                 f"no review is taken as '{shorten(one_line(claim), 40)}': it was answered already,"
                 f" or left for over {CLAIM_MINUTES} minutes and then given to another agent",
                 "take the next one: tacit handoff next",
             )
-        stored = _wanted_session(store, ledger, job)
         if stored is None:
             ledger.close_job(HANDOFF, job.key)
             raise NotFound(

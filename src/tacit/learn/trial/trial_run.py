@@ -24,6 +24,7 @@ from tacit.agent.skill_tools import SKILL_TOOLS
 from tacit.base.atomic_files import TemporaryFolder
 from tacit.base.display import shorten_middle
 from tacit.base.errors import TacitError
+from tacit.base.paths import walk_folders
 from tacit.base.setting_sections import McpSettings, MemorySettings, Settings
 from tacit.learn.trial.trial_tasks import Task
 from tacit.learn.trial.verifier import Graded, lay_out_texts, placed
@@ -190,7 +191,7 @@ def clean_folder(task: Task) -> Iterator[tuple[str, str]]:
 def changes_in(task: Task, work: str) -> str:
     """The files that a run made or changed, as text, within what a judge is shown."""
     parts, left = [], MOST_KEPT
-    for here, folders, names in os.walk(work):
+    for here, folders, names in walk_folders(work):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = os.path.join(here, name)

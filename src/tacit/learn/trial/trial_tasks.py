@@ -18,6 +18,7 @@ import msgspec
 
 from tacit.base.atomic_files import open_plain
 from tacit.base.errors import NotFound, Usage
+from tacit.base.paths import walk_folders
 from tacit.changes.change import File
 from tacit.traces import values
 
@@ -311,7 +312,7 @@ def _with_script(
 def _tree(folder: str) -> Iterator[tuple[str, bytes]]:
     """Every plain file below `folder`. Raises `ValueError` where they are too large."""
     size = 0
-    for here, folders, names in os.walk(folder):
+    for here, folders, names in walk_folders(folder):
         folders.sort()
         for name in sorted(names):
             path = os.path.join(here, name)

@@ -158,12 +158,9 @@ class Copilot(JsonlHost):
         UserPath(".config/github-copilot", "XDG_CONFIG_HOME/github-copilot"),
     )
     obeys = (
-        ".copilot",
-        *(
-            f".github/{name}"
-            for name in ("copilot-instructions.md", "instructions", "prompts", "agents", "hooks")
-        ),
-    )
+        ".copilot", ".github/copilot-instructions.md", ".github/instructions", ".github/prompts",
+        ".github/agents", ".github/hooks", ".github/copilot", ".github/mcp.json",
+    )  # fmt: skip
     folder = "session-state"
     files = r"(?:[^/]+/events|[^/]+)\.jsonl"
     form = _Line

@@ -84,7 +84,7 @@ class Hermes(SqliteHost):
     )
     skills = SkillFolders((), ("skills",), shared="set", apart=True)
     secrets = (".env",)
-    obeys = (".hermes", ".hermes.md")
+    obeys = (".hermes", ".hermes.md", "HERMES.md", "agents.md", "claude.md")
     remark = "It sees a project's skills when it is started in the project's top folder."
     file = "state.db"
     listing = """

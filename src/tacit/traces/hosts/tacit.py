@@ -16,7 +16,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -304,9 +304,13 @@ class SessionWriter:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             self._file = os.open(self.path, flags, 0o600)
         except OSError as error:
-            raise Unwritable(f"cannot write {self.path}: {error.strerror}", "check it") from error
+            raise Unwritable(
+                f"cannot write {self.path}: {error.strerror}",
+                "check the free space and the permissions there",
+            ) from error
         self._hold(session)
         self._waiting: bytearray | None = None
+        self._late = b""
         self._known = Known(redaction.rules()) if redact else None
         if os.fstat(self._file).st_size == 0:
             first = {"type": "session", "format": FORMAT, "session": session, **about}
@@ -367,6 +371,8 @@ class SessionWriter:
     def close(self) -> None:
         """Close the file. Does nothing if it is closed already."""
         if self._file >= 0:
+            with suppress(Unwritable):  # which was told when it happened
+                self._append(b"")
             os.close(self._file)
             self._file = -1
 
@@ -388,11 +394,18 @@ class SessionWriter:
         else:
             self._append(line)
 
-    def _append(self, line: bytes) -> None:
+    def _append(self, lines: bytes) -> None:
+        """Write `lines` whole; what a full disk did not take is written with the next ones."""
+        lines, self._late = self._late + lines, b""
+        before = os.fstat(self._file).st_size
+        left = lines
         try:
-            while line:
-                line = line[os.write(self._file, line) :]
+            while left:
+                left = left[os.write(self._file, left) :]
         except OSError as error:
+            self._late = lines
+            with suppress(OSError):
+                os.ftruncate(self._file, before)
             raise Unwritable(
                 f"cannot write {self.path}: {error.strerror}", "check the free space there"
             ) from error

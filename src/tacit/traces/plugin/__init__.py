@@ -24,7 +24,7 @@ def files(version: str) -> dict[str, bytes]:
     from tacit.traces.connector import Hook
 
     found = {}
-    for folder, _, names in os.walk(ASSETS):
+    for folder, _, names in paths.walk_folders(ASSETS):
         for name in sorted(names):
             path = os.path.relpath(os.path.join(folder, name), ASSETS)
             if host := _SHIMS.get(path):

@@ -474,7 +474,7 @@ def _plugin_files() -> dict[str, bytes]:
     from tacit.traces.plugin import files
 
     found = files(__version__)
-    for folder, _, names in os.walk(BUNDLED_SKILLS):
+    for folder, _, names in paths.walk_folders(BUNDLED_SKILLS):
         for name in sorted(names):
             full = os.path.join(folder, name)
             with open(full, "rb") as file:

@@ -244,7 +244,8 @@ def _without_tokens(words: tuple[str, ...]) -> tuple[str, ...]:
             found.append(_HIDDEN)
         else:
             hidden = equals and _TELLING.search(name)
-            found.append(f"{name}={_HIDDEN}" if hidden else _without_password(word))
+            shown = _without_password(name if hidden else word)
+            found.append(f"{shown}={_HIDDEN}" if hidden else shown)
         before = word
     return tuple(found)
 
@@ -356,19 +357,32 @@ def _what_it_gives(project: str) -> _Gives:
     from tacit.skills.fact import MEMORY_FOLDER
     from tacit.skills.index_builder import walk
     from tacit.skills.scopes import skill_roots
+    from tacit.skills.skill_file import SKILL_FILE_NAMES
 
     path = os.path.join(project, ".tacit", "config.toml")
     file = settings.read_project_file(path) if os.path.isfile(path) else settings.ProjectFile({})
     roots = [root for root in skill_roots(project) if root.scope == "project"]
-    names = {os.path.basename(f) for root in roots for f in walk(root.path).skills}
+    skills = {
+        os.path.basename(folder)
+        for root in roots
+        for folder in walk(root.path).skills
+        if any(_is_own(project, root.path, folder, name) for name in SKILL_FILE_NAMES)
+    }
     facts = os.path.join(project, MEMORY_FOLDER)
+    noted = os.listdir(facts) if os.path.isdir(facts) else []
     return _Gives(
-        sorted(names),
-        [name for name in INSTRUCTION_FILES if os.path.isfile(os.path.join(project, name))],
-        len(os.listdir(facts)) if os.path.isdir(facts) else 0,
+        sorted(skills),
+        [name for name in INSTRUCTION_FILES if _is_own(project, name)],
+        sum(_is_own(project, facts, name) for name in noted),
         path,
         file,
     )
+
+
+def _is_own(project: str, *parts: str) -> bool:
+    """Whether what lies there in the project is no link out of it, which is not followed."""
+    real = os.path.realpath(os.path.join(project, *parts))
+    return os.path.exists(real) and paths.is_inside(real, os.path.realpath(project))
 
 
 def _tell_what_it_gives(project: str, gives: _Gives, changed: bool) -> None:

@@ -13,7 +13,7 @@ import click
 
 from tacit.base.display import one_line, shorten
 from tacit.base.errors import NotFound, Refused, Usage, did_you_mean
-from tacit.base.paths import with_tilde
+from tacit.base.paths import walk_folders, with_tilde
 from tacit.changes.change import (
     SKILL_FILE,
     Archive,
@@ -170,7 +170,7 @@ def _encoded(text: str) -> bytes:
 
 def _files_in(source: str) -> dict[str, bytes]:
     files = {}
-    for here, folders, names in os.walk(source):
+    for here, folders, names in walk_folders(source):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         for file in sorted(names):
             path = os.path.join(here, file)

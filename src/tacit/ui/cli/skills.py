@@ -15,7 +15,7 @@ import msgspec
 
 from tacit.base.display import can_colour, columns, counted, one_line, plain
 from tacit.base.errors import NotFound
-from tacit.base.paths import with_tilde
+from tacit.base.paths import walk_folders, with_tilde
 from tacit.skills.library import (
     Entry,
     Library,
@@ -329,7 +329,7 @@ def _write_body(body: str) -> None:
 def _skill_files(folder: str) -> list[str]:
     """The files of the skill, SKILL.md first, relative to its folder."""
     found: list[str] = []
-    for here, folders, names in os.walk(folder):
+    for here, folders, names in walk_folders(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         found.extend(os.path.relpath(os.path.join(here, name), folder) for name in sorted(names))
     return sorted(found, key=lambda path: (path.lower() != "skill.md", path))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tacit.changes.change import Actor, Operation, Verdict
     from tacit.changes.gate import Gate
     from tacit.changes.place import Place
+    from tacit.traces.store import Stored
 
 _MOST_HITS = 20
 
@@ -73,8 +74,9 @@ class Desk:
     def put_back(self) -> None:
         self._kept.put_back()
 
-    def is_ours(self, folder: str) -> bool:
-        """Whether a session in `folder` is one of this project, in any of its checkouts."""
+    def has_session(self, stored: "Stored") -> bool:
+        """Whether a session is one of this project, in any of its checkouts."""
+        folder = stored.head.project
         if not folder:
             return False
         return os.path.realpath(paths.project_root(folder)) in paths.checkouts(self.project)
@@ -337,10 +339,10 @@ def _session(store: Any, name: str, desk: Desk) -> Any:
     """The session that is meant, of this project; the newest where none is named."""
     if name:
         found = store.find(name)
-        if desk.is_ours(found.head.project):
+        if desk.has_session(found):
             return found
         raise NotFound(f"there is no session '{one_line(name)}' of this project")
-    newest = next((s for s in store.sessions(limit=500) if desk.is_ours(s.head.project)), None)
+    newest = next((s for s in store.sessions(limit=500) if desk.has_session(s)), None)
     if newest is None:
         raise Failed(
             "No session of this project is stored yet. The one that is going on is taken in when"
@@ -365,7 +367,7 @@ def handoff_next(call: Nothing, desk: Desk) -> Answer:
     from tacit.traces.store import Store
 
     with Store.open() as store:
-        taken = take_next(store, is_wanted=lambda stored: desk.is_ours(stored.head.project))
+        taken = take_next(store, is_wanted=desk.has_session)
     if taken is None:
         return Answer("No review of this project waits. learn_session prepares one.", Handed())
     how = f"Answer within {CLAIM_MINUTES} minutes: handoff_answer id={taken.id}"
@@ -395,7 +397,9 @@ def handoff_answer(call: HandoffAnswer, desk: Desk) -> Answer:
     if len(call.answer) > MOST_ANSWER:
         raise Failed(f"The answer has more than {MOST_ANSWER:,} characters. Keep what matters.")
     with Store.open() as store, announcements.listening():
-        done = answer_review(store, call.id, call.answer, by=desk.client)
+        done = answer_review(
+            store, call.id, call.answer, by=desk.client, is_wanted=desk.has_session
+        )
     data = Judged(done.session, done.outcome, done.reason, done.changes, done.left)
     failed = done.outcome in ("sent back", "refused")
     return Answer(f"{done.outcome}: {done.reason}", data, failed)
