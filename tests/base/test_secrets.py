@@ -570,6 +570,7 @@ def _find_everywhere(texts: list[str], patch: pytest.MonkeyPatch) -> list[list[s
     """Search without the short ways: every pattern is tried wherever its word may stand."""
     always = re.compile("").search
     patch.setattr(passwords, "_find_foreign_letter", always)
+    patch.setattr(passwords, "_find_letter_beyond", always)
     patch.setattr(secrets, "_MARK_BEGINS", "")
     patch.setattr(secrets, "_LONG", re.compile(b""))
     patch.setattr(secrets, "_ONLY_BEGIN", frozenset())
@@ -638,7 +639,10 @@ def test_a_foreign_letter_is_known_in_any_case() -> None:
     """Whatever is one in small letters is one as it stands."""
     small = set(passwords._LETTERS)
     letters = (chr(code) for code in range(0x3000) if small.intersection(chr(code).lower()))
-    assert all(passwords._find_foreign_letter(letter) for letter in letters)
+    assert all(
+        passwords._find_foreign_letter(letter) and passwords._find_letter_beyond(letter)
+        for letter in letters
+    )
 
 
 def test_what_gives_no_sign_of_a_secret_holds_none() -> None:
@@ -654,6 +658,9 @@ def test_what_gives_no_sign_of_a_secret_holds_none() -> None:
     parted = [text.partition("=") for text in found]
     assert all(may_hold(**{name: text}) for name, sign, text in parted if sign)
     assert not may_hold("a – few – words", "src/patterns/re_of.py", id="toolu_0042", path="/srv/x")
+    assert not may_hold("mapping of roots – I – pinned", "sed -n 2p build_it", "a modal view")
+    assert all(may_hold(text) for text in ("x\npin: 4711", "\x0fPIN-Code 4711", "Otp 4711"))
+    assert may_hold(pin="4711")
 
 
 def test_every_quantifier_has_a_bound() -> None:

@@ -86,6 +86,10 @@ _FOREIGN_WORDS = Literals(_BEYOND_ASCII)
 _LETTERS = "".join(next(c for c in word if not c.isascii()) for word in _BEYOND_ASCII)
 _find_foreign_letter = re.compile(f"[{_LETTERS}{_LETTERS.upper()}]").search
 """One of these stands wherever one of those words does."""
+_find_letter_beyond = re.compile(
+    "[" + re.sub("[A-Z]", "", _LETTERS + _LETTERS.upper()) + "]"
+).search
+"""The same of those that are not also ASCII in large letters."""
 # In lower case, what a name holds; beside these `key`, after one of KEY_KINDS.
 _NAMES = frozenset((
     "pass", "pw", "credential", "secret", "token", "kennwort", "contrasena", "clave", "senha",
@@ -191,12 +195,12 @@ def places(text: str, word: str) -> list[int]:
 
 def may_be_foreign(text: str) -> bool:
     """Whether one of the foreign words may stand in a text; most hold a dash or a tick at most."""
-    return not text.isascii() and _find_foreign_letter(text) is not None
+    return not text.isascii() and _find_letter_beyond(text) is not None
 
 
 def _foreign(text: str) -> str:
     """`text` in small letters, where one of the foreign words may stand in it; else nothing."""
-    if not may_be_foreign(text):
+    if text.isascii() or not _find_foreign_letter(text):
         return ""
     small = text.lower()
     return small if len(small) == len(text) else text
@@ -540,3 +544,17 @@ _SIGNS = ("://", ":5432:", ":*:")
 _OPTIONS = frozenset(option.lower() for option, *_ in COMMAND_OPTIONS)
 LITERALS = (*_ALL_WORDS, *_SIGNS, *sorted(_OPTIONS))
 """Where none of these stands, nor a foreign letter, there is nothing to find."""
+TELLS_AS = {
+    **dict.fromkeys(
+        ("pin", "otp"),
+        late_pattern(
+            rb"(?:(?<![a-z])|(?<=\\[bfnrt])|(?<=\\u00[01][a-f]))\w{3}(?:(?![a-z0-9_])|code|kod)",
+            re.I,
+        ),
+    ),
+    **dict.fromkeys(_ACCOUNTS, late_pattern(rb"\w{4,5}(?: |\\t){0,2}[/:]")),
+    **dict.fromkeys(
+        _OPTIONS, late_pattern("|".join(option for option, *_ in COMMAND_OPTIONS).encode())
+    ),
+}
+"""How some of them stand in JSON, where there is something to find."""

@@ -17,7 +17,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tacit.base.display import plain
-from tacit.base.passwords import LITERALS, Places, Span, find_passwords, may_be_foreign, places
+from tacit.base.passwords import (
+    LITERALS,
+    TELLS_AS,
+    Places,
+    Span,
+    find_passwords,
+    may_be_foreign,
+    places,
+)
 from tacit.base.patterns import Literals, late_pattern
 from tacit.base.placeholders import classes, entropy, is_sample
 from tacit.base.secret_formats import (
@@ -91,10 +99,19 @@ def may_hold(data: bytes) -> bool:
     """Whether `find` could find anything in one of the texts in `data`, which is JSON; or in one
     behind the name that it has there, as `name=text`."""
     for which, at, _ in _IN_JSON.hits(data.lower()):
-        word = _IN_JSON.words[which]
-        if word not in _ONLY_BEGIN or _rows_begun(data, _BEGUN[word], (at,)):
+        if _is_sign(_IN_JSON.words[which], data, at):
             return True
     return not data.isascii() and may_be_foreign(data.decode())
+
+
+def _is_sign(word: str, data: bytes, at: int) -> bool:
+    """Whether the word that stands in JSON at `at` is as it has to be there."""
+    if word in _ONLY_BEGIN:
+        return bool(_rows_begun(data, _BEGUN[word], (at,)))
+    if word in _ONLY_ABOUT:
+        return any(_may_begin(data, FORMATS[row]) for row in _ABOUT[word])
+    shown = TELLS_AS.get(word)
+    return shown is None or shown.match(data, at) is not None
 
 
 def clean(text: str) -> str:
@@ -140,6 +157,8 @@ def _rows(text: str, ascii_text: bytes, where: Places) -> set[int]:
     found: set[int] = set()
     for word in where.keys() & _BEGUN.keys():
         found |= _rows_begun(ascii_text, _BEGUN[word], where[word])
+    about = {row for word in where.keys() & _ABOUT.keys() for row in _ABOUT[word]}
+    found |= {row for row in about if _may_begin(ascii_text, FORMATS[row])}
     told = where.keys() & _TOLD_BY.keys()
     if told and (long_words := _long_words(text)):
         found |= {row for word in told for sign, row in _TOLD_BY[word] if sign in long_words}
@@ -150,6 +169,17 @@ def _rows_begun(data: bytes, begun: Iterable[tuple[bytes, int]], at: Iterable[in
     """The formats that may begin at some place in `data`: with which anchor each does is given."""
     long = [place for place in at if _LONG.match(data, place)]
     return {row for anchor, row in begun for place in long if data.startswith(anchor, place)}
+
+
+def _may_begin(data: bytes, row: Format) -> bool:
+    """Whether a token of a format that stands alone may begin anywhere in `data`."""
+    anchors = (anchor.encode() for anchor in row.anchors)
+    return any(
+        _LONG.match(data, match.start())
+        for anchor in anchors
+        if anchor in data
+        for match in re.finditer(re.escape(anchor), data)
+    )
 
 
 def _long_words(text: str) -> str:
@@ -195,16 +225,19 @@ def _shapes(text: str, row: Format) -> Iterator[Span]:
 _JOINED_WORDS = late_pattern(r"[a-z]{1,30}(?:[-_.][a-z]{1,30}){2,60}")
 
 
-# Most formats begin with an anchor, at the border of a word. Those that continue something are
-# looked for by anchors in long words, and those that are not telling alone, by what must be about.
+# Most formats begin with an anchor, at the border of a word. Those that are not telling alone are
+# looked for by what must be about, and those that continue something by anchors in long words.
 _BEGUN: dict[str, list[tuple[bytes, int]]] = {}
+_ABOUT: dict[str, list[int]] = {}
 _TOLD_BY: dict[str, list[tuple[str, int]]] = {}
 for _index, _row in enumerate(FORMATS):
     for _sign in _row.about or _row.anchors:
-        if _row.stands_alone and not _row.about:
-            _BEGUN.setdefault(_sign.lower(), []).append((_sign.encode(), _index))
-        else:
+        if not _row.stands_alone or not _row.anchors:
             _TOLD_BY.setdefault(_sign.lower(), []).append(("" if _row.about else _sign, _index))
+        elif _row.about:
+            _ABOUT.setdefault(_sign, []).append(_index)
+        else:
+            _BEGUN.setdefault(_sign.lower(), []).append((_sign.encode(), _index))
 
 
 def _holds_equals(row: int) -> bool:
@@ -232,11 +265,14 @@ def _aws_secrets(text: str, start: int, end: int) -> Iterator[Span]:
 _BLOCK_BEGINS = ("LS0tLS1CRUdJTi", "-----BEGIN ")
 """How the block of a private key begins, in base64 and as it is."""
 _SIGNS = (*LITERALS, *_TOLD_BY, *(begins.lower() for begins in _BLOCK_BEGINS))
+_LITERALS = Literals((*_SIGNS, *_ABOUT, *_BEGUN))
 # A name and its value may make one token, if that may hold the sign between them.
+_ONLY_ABOUT = frozenset(
+    word for word, rows in _ABOUT.items() if not any(map(_holds_equals, rows))
+).difference(_SIGNS, _BEGUN)
 _ONLY_BEGIN = frozenset(
     word for word, rows in _BEGUN.items() if not any(_holds_equals(row) for _, row in rows)
-).difference(_SIGNS)
-_LITERALS = Literals((*_SIGNS, *_BEGUN))
+).difference(_SIGNS, _ABOUT)
 _IN_JSON = Literals(
     part
     for word in _LITERALS.words
