@@ -487,8 +487,10 @@ class _Shell:
             return Outcome("failed", "exit code", telling_line(self.call.error or self.output))
         if lines and len(lines) <= _SHORT_COMPLAINT and _complains(lines[:1], programs):
             return Outcome("failed", "output", telling_line(lines[0]))
+        if not self.parts:  # a comment
+            return Outcome()
         hidden = self.unseen or self._piped(0)
-        return Outcome("worked", "output" if hidden else "exit code") if self.parts else Outcome()
+        return Outcome("worked", "output" if hidden else "exit code")
 
 
 _NO_FOLDER = Alternatives(r"\bcd: .*(?:no such file|not a directory|too many)", re.IGNORECASE)
