@@ -188,10 +188,10 @@ def call_outcome(call: ToolCall) -> Outcome:
 
 def purpose_outcomes(call: ToolCall) -> list[tuple[str, Outcome]]:
     """How each purpose of a shell call ended; nothing of one that only looked around."""
-    stopped = stopped_early(call)
     if call.kind != "shell" or not (command := command_of(call).strip()):
         return []
     each = _shell_outcomes(command, call.result, call.failed, call.error)[1]
+    stopped = stopped_early(call) if each else None
     return [(name, stopped or outcome) for name, outcome in each]
 
 

@@ -420,7 +420,7 @@ class SessionRows:
         self, session: int, head: Head, new: bool, known: Known, *, whole: bool = True
     ) -> Written:
         """Bring the session's row up to date with its turns, which were `whole` written now."""
-        if self._strike_earlier(session, known):
+        if known.last_found_in and self._strike_earlier(session, known):
             self.merge_text()
         head, counts = redacted(head, known, _NOT_REDACTED)
         self._connection.execute(
@@ -450,12 +450,11 @@ class SessionRows:
                 "rules": self._version,
             },
         )
-        self._connection.execute(_DROP_COUNTED, (session,))
-        turns = self._connection.execute(
-            "SELECT turns FROM sessions WHERE id = ?", (session,)
-        ).fetchone()["turns"]
-        taken_out = sum_counts(counts, *(taken for _, taken in self.of_turns(session)))
-        return Written("new" if new else "grown", head.id, turns, taken_out, head.skipped)
+        if head.parent or not new:
+            self._connection.execute(_DROP_COUNTED, (session,))
+        turns = self.of_turns(session)
+        taken_out = sum_counts(counts, *(taken for _, taken in turns))
+        return Written("new" if new else "grown", head.id, len(turns), taken_out, head.skipped)
 
     def digest(self, session: int, first: int) -> bytes:
         """A session as it is stored, from a turn on, but for where it was read from."""
