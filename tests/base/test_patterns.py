@@ -124,6 +124,8 @@ def test_words_are_found_all_at_once_wherever_they_stand(
                 every.append(at)
             places |= {word: every} if every else {}
         assert Literals(words).places(text) == places
+        for some in (words, (*words, "zz", "yy")):  # few, and many
+            assert sorted(Literals(some).words_in(text.decode())) == sorted(places)
 
 
 def _shown(found: re.Match[str] | None) -> object:

@@ -59,18 +59,23 @@ class Alternatives:
         return [late_pattern(part, self.flags) for part in _split(self.pattern)]
 
     @cached_property
-    def _words(self) -> list[tuple[str, list[int]]]:
+    def _words(self) -> dict[str, list[int]]:
         """The words, each with the alternatives that may match where it stands."""
         words: dict[str, list[int]] = {}
         for at, part in enumerate(_split(self.pattern)):
             for word in _needed(_parser.parse(part, self.flags)):
                 words.setdefault(word, []).append(at)
-        return list(words.items())
+        return words
+
+    @cached_property
+    def _literals(self) -> "Literals":
+        return Literals(word for word in self._words if word)
 
     def search(self, text: str) -> re.Match[str] | None:
         """The first match; of several at one place that of the first alternative."""
         low = (text if text.isascii() else _as_ascii(text) + _BEYOND).lower()
-        near = {at for word, some in self._words if word in low for at in some}
+        near = {at for word in self._literals.words_in(low) for at in self._words[word]}
+        near.update(self._words.get("", ()))
         if not near:
             return None
         found = filter(None, (self._parts[at].search(text) for at in sorted(near)))
@@ -102,6 +107,14 @@ class Literals:
         automaton = BytesAhoCorasick(encoded, implementation=Implementation.DFA)
         return lambda text: automaton.find_matches_as_indexes(text, overlapping=True)
 
+    def words_in(self, text: str) -> list[str]:
+        """The words that stand in `text`."""
+        if len(self.words) <= _FEW:
+            return [word for word in self.words if word in text]
+        words = self.words
+        found = self.hits(text.encode(errors="replace"))
+        return [words[which] for which in {which for which, _, _ in found}] if found else []
+
     def places(self, text: bytes) -> dict[str, list[int]]:
         """Where each of the words that stand in `text` does, in order; its overlaps with itself are
         left out."""
@@ -119,6 +132,10 @@ class Literals:
         return frozenset(
             w for w in self.words if any(w.startswith(w[i:]) for i in range(1, len(w)))
         )
+
+
+_FEW = 8
+"""Words up to which one look for each is quicker."""
 
 
 def _as_ascii(text: str) -> str:
