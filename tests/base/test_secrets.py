@@ -573,7 +573,7 @@ def _find_everywhere(texts: list[str], patch: pytest.MonkeyPatch) -> list[list[s
     patch.setattr(passwords, "_find_letter_beyond", always)
     patch.setattr(secrets, "_MARK_BEGINS", "")
     patch.setattr(secrets, "_LONG", re.compile(b""))
-    patch.setattr(secrets, "_ONLY_BEGIN", frozenset())
+    patch.setattr(secrets, "_TELL_NO_PASSWORD", frozenset())
     literals = secrets._LITERALS.words
     everywhere = lambda text: {  # noqa: E731
         word: found for word in literals if (found := passwords.places(text.decode(), word))

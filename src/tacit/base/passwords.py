@@ -512,9 +512,9 @@ def _is_given(value: str) -> bool:
 
 def _records(text: str, lower: str, where: Places) -> Iterator[Span]:
     """What is piped into a prompt for a password, pairs of a name and a password, ~/.pgpass."""
-    read = not where.keys().isdisjoint(_READ_BY)
-    given = [word for word in ("echo ", "printf ", "yes ", "<<<") if read and word in text]
-    if given and any(word in lower for word in READERS):
+    given = [word for word in PIPES if word in where]
+    read = given and not where.keys().isdisjoint(_READ_BY)
+    if read and any(word in lower for word in READERS):
         for word in given:
             yield from _given(PIPED.match(text, at) for at in places(text, word))
         if "<<<" in given:
@@ -544,6 +544,8 @@ _SIGNS = ("://", ":5432:", ":*:")
 _OPTIONS = frozenset(option.lower() for option, *_ in COMMAND_OPTIONS)
 LITERALS = (*_ALL_WORDS, *_SIGNS, *sorted(_OPTIONS))
 """Where none of these stands, nor a foreign letter, there is nothing to find."""
+PIPES = ("echo ", "printf ", "yes ", "<<<")
+"""Beside one of those these may tell."""
 TELLS_AS = {
     **dict.fromkeys(
         ("pin", "otp"),

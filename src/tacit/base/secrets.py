@@ -19,6 +19,7 @@ from typing import NamedTuple
 from tacit.base.display import plain
 from tacit.base.passwords import (
     LITERALS,
+    PIPES,
     TELLS_AS,
     Places,
     Span,
@@ -58,6 +59,8 @@ class Redacted(NamedTuple):
     counts: dict[str, int]
 
 
+_FIRST = 2_000
+"""Bytes of a long text in which there is mostly a sign, where there is any."""
 _MARK_BEGINS = "[redacted: "
 _MARK = late_pattern(r"\[redacted: [a-z0-9-]{1,40}\]")
 
@@ -74,11 +77,11 @@ def find(text: str) -> list[Secret]:
     if not where and not may_be_foreign(masked):
         return []  # as most texts
     lower = small.decode("ascii")
-    other = not where.keys() <= _ONLY_BEGIN or not masked.isascii()
+    other = not where.keys() <= _TELL_NO_PASSWORD or not masked.isascii()
     spans = sorted(
         (
             *_formats(masked, ascii_text, lower, where),
-            *_blocks(masked),
+            *(() if _BLOCKS.isdisjoint(where) else _blocks(masked)),
             *(find_passwords(masked, lower, where) if other else ()),
         ),
         key=lambda span: (span[0], -span[1]),
@@ -98,9 +101,11 @@ def find(text: str) -> list[Secret]:
 def may_hold(data: bytes) -> bool:
     """Whether `find` could find anything in one of the texts in `data`, which is JSON; or in one
     behind the name that it has there, as `name=text`."""
-    for which, at, _ in _IN_JSON.hits(data.lower()):
-        if _is_sign(_IN_JSON.words[which], data, at):
-            return True
+    small = data.lower()
+    for part in (small[:_FIRST], small) if len(small) > 2 * _FIRST else (small,):
+        for which, at, _ in _IN_JSON.hits(part):
+            if _is_sign(_IN_JSON.words[which], data, at):
+                return True
     return not data.isascii() and may_be_foreign(data.decode())
 
 
@@ -264,8 +269,9 @@ def _aws_secrets(text: str, start: int, end: int) -> Iterator[Span]:
 
 _BLOCK_BEGINS = ("LS0tLS1CRUdJTi", "-----BEGIN ")
 """How the block of a private key begins, in base64 and as it is."""
-_SIGNS = (*LITERALS, *_TOLD_BY, *(begins.lower() for begins in _BLOCK_BEGINS))
-_LITERALS = Literals((*_SIGNS, *_ABOUT, *_BEGUN))
+_BLOCKS = frozenset(begins.lower() for begins in _BLOCK_BEGINS)
+_SIGNS = (*LITERALS, *_TOLD_BY, *sorted(_BLOCKS))
+_LITERALS = Literals((*PIPES, *_SIGNS, *_ABOUT, *_BEGUN))
 # A name and its value may make one token, if that may hold the sign between them.
 _ONLY_ABOUT = frozenset(
     word for word, rows in _ABOUT.items() if not any(map(_holds_equals, rows))
@@ -273,9 +279,10 @@ _ONLY_ABOUT = frozenset(
 _ONLY_BEGIN = frozenset(
     word for word, rows in _BEGUN.items() if not any(_holds_equals(row) for _, row in rows)
 ).difference(_SIGNS, _ABOUT)
+_TELL_NO_PASSWORD = _ONLY_BEGIN.union(PIPES)
 _IN_JSON = Literals(
     part
-    for word in _LITERALS.words
+    for word in _LITERALS.words[len(PIPES) :]
     for escaped in [word.replace("\\", r"\\").replace('"', r"\"")]
     for part in (escaped, escaped.replace("=", '":"'))
 )

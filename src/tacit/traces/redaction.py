@@ -8,6 +8,7 @@ session is being written, and kept nowhere.
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
+from math import inf
 from typing import Any, TypeVar
 
 import msgspec
@@ -26,6 +27,8 @@ VERSION = 6
 are then redacted again."""
 MAX_KNOWN = 64
 """So many values are looked for in the rest of a session; more are no person's passwords."""
+_LONG = 10_000
+"""Bytes of a turn that holds signs of some secret nearly always: its steps are looked at."""
 _SHORT = 100
 """Characters of a text that is remembered for having no secret in it."""
 
@@ -41,13 +44,19 @@ def _own_rules(values: dict[str, str]) -> Redact:
     return partial(secrets.redact, values=values)
 
 
+def _own_signs() -> Callable[[bytes], bool]:
+    from tacit.base import secrets
+
+    return secrets.may_hold
+
+
 class Known:
     """A redaction for one session, which remembers the values that it took out."""
 
     def __init__(self, rules: Rules) -> None:
         self._found: dict[str, str] = {}
         self._redact = rules(self._found)
-        self._own = rules is _own_rules
+        self._may_hold = _own_signs() if rules is _own_rules else None
         self._values: dict[str, str] = {}
         self._harmless: set[str] = set()
         self.last_found_in = 0
@@ -65,11 +74,13 @@ class Known:
         made, more = self._strike(made)
         return made, sum_counts(counts, more) if more else counts
 
-    def may_change(self, part: msgspec.Struct) -> bool:
-        """Whether anything could be taken out of the texts in `part`: one look at all of them."""
-        from tacit.base import secrets
-
-        return not self._own or bool(self._values) or secrets.may_hold(msgspec.json.encode(part))
+    def may_change(self, part: msgspec.Struct, most: float = inf) -> bool:
+        """Whether anything could be taken out of the texts in `part`: one look at all of them, if
+        they are no longer than `most`."""
+        if self._may_hold is None or self._values:
+            return True
+        data = msgspec.json.encode(part)
+        return len(data) > most or self._may_hold(data)
 
     def redacted_turn(self, turn: Turn) -> tuple[Turn, dict[str, int]]:
         """`turn` without secrets, whatever the order in which it tells and repeats them."""
@@ -142,6 +153,8 @@ def redacted(
     """`value` with all its texts redacted but those of the fields in `keep`."""
     counts: dict[str, int] = {}
     if isinstance(redact, Known) and isinstance(value, Turn) and value.steps:
+        if not redact.may_change(value, _LONG):
+            return value, counts
         # Most steps hold nothing.
         rest, counts = redacted(msgspec.structs.replace(value, steps=()), redact, keep)
         steps = tuple([_redacted_step(step, redact, counts) for step in value.steps])
