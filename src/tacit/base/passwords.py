@@ -175,7 +175,8 @@ _NO_PREFIX = late_pattern(
 def find_passwords(text: str, lower: str, where: Places) -> Iterator[Span]:
     """Where values without a format stand; `lower` is `text` in small letters, in ASCII, and
     `where` says where those of `LITERALS` stand in it."""
-    if small := _foreign(text):
+    if may_be_foreign(text):
+        small = _foreign(text)
         words = _FOREIGN_WORDS.places(small.encode(errors="replace"))
         where = {**where, **{word: places(small, word) for word in words}}
     for find in (_named, _keys, _told, _handed, _headers, _commands, _records):

@@ -154,6 +154,8 @@ WIDE = (
     "\U00020000-\U0003134f"
 )  # fmt: skip
 WIDE_CHARACTER = late_pattern(f"([{WIDE}])")
+_WIDE_BYTE = late_pattern(rb"[\xe3-\xf4]")
+"""Each of them begins with such a byte, and what else stands in most texts does not."""
 INDEXED = 3
 """The way in which a turn's texts are put into the full text, kept with each: to take a turn out of
 it, the same texts are needed again. In the first, results were cut and only the first level of
@@ -164,7 +166,9 @@ _MAX_FAILED = 2000
 
 def spaced(text: str) -> str:
     """`text` with spaces around each character of a language that has none between words."""
-    return text if text.isascii() else WIDE_CHARACTER.sub(r" \1 ", text)
+    if text.isascii() or not _WIDE_BYTE.search(text.encode(errors="replace")):
+        return text  # mostly a dash or a tick
+    return WIDE_CHARACTER.sub(r" \1 ", text)
 
 
 def indexed_texts(turn: Turn, way: int = INDEXED) -> tuple[str, str, str]:
