@@ -14,7 +14,7 @@ import re
 import string
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tacit.base.display import plain
 from tacit.base.passwords import (
@@ -38,6 +38,8 @@ from tacit.base.secret_formats import (
     MIN_FORMAT,
     Format,
 )
+
+V = TypeVar("V")
 
 MAX_BLOCK = 32_768
 """A private key block longer than this is cut here; the longest real ones have about 13,000."""
@@ -230,19 +232,25 @@ def _shapes(text: str, row: Format) -> Iterator[Span]:
 _JOINED_WORDS = late_pattern(r"[a-z]{1,30}(?:[-_.][a-z]{1,30}){2,60}")
 
 
+def _by_sign(signs: Iterable[tuple[str, V]]) -> dict[str, list[V]]:
+    """What each sign, in small letters, stands for."""
+    found: dict[str, list[V]] = {}
+    for sign, meant in signs:
+        found.setdefault(sign.lower(), []).append(meant)
+    return found
+
+
 # Most formats begin with an anchor, at the border of a word. Those that are not telling alone are
 # looked for by what must be about, and those that continue something by anchors in long words.
-_BEGUN: dict[str, list[tuple[bytes, int]]] = {}
-_ABOUT: dict[str, list[int]] = {}
-_TOLD_BY: dict[str, list[tuple[str, int]]] = {}
-for _index, _row in enumerate(FORMATS):
-    for _sign in _row.about or _row.anchors:
-        if not _row.stands_alone or not _row.anchors:
-            _TOLD_BY.setdefault(_sign.lower(), []).append(("" if _row.about else _sign, _index))
-        elif _row.about:
-            _ABOUT.setdefault(_sign, []).append(_index)
-        else:
-            _BEGUN.setdefault(_sign.lower(), []).append((_sign.encode(), _index))
+_ALONE = [(i, row) for i, row in enumerate(FORMATS) if row.stands_alone and row.anchors]
+_BEGUN = _by_sign((a, (a.encode(), i)) for i, row in _ALONE if not row.about for a in row.anchors)
+_ABOUT = _by_sign((word, i) for i, row in _ALONE for word in row.about)
+_TOLD_BY = _by_sign(
+    (sign, ("" if row.about else sign, i))
+    for i, row in enumerate(FORMATS)
+    if not row.stands_alone or not row.anchors
+    for sign in row.about or row.anchors
+)
 
 
 def _holds_equals(row: int) -> bool:
