@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.base.patterns import Alternatives, late_pattern
+from tacit.base.patterns import Alternatives, Literals, late_pattern
 
 SOURCES = Path(tacit.__file__).parent
 TESTS = Path(__file__).parents[1]
@@ -106,6 +106,28 @@ def test_each_of_our_alternatives_matches_as_one_expression_does() -> None:
             assert _shown(ours.search(text)) == _shown(plain.search(text)), (ours.pattern, text)
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_words_are_found_all_at_once_wherever_they_stand(
+    monkeypatch: pytest.MonkeyPatch, missing: bool
+) -> None:
+    """Those in others and over each other too, as `find` would, with the library and without."""
+    if missing:
+        monkeypatch.setitem(sys.modules, "ahocorasick_rs", None)
+    words = ("pass", "password", "word: ", "sword", "aa", "aba", "ключ", "x")
+    rng = random.Random(3)
+    for size in range(60):
+        text = "".join(rng.choices((*words, "a", "b", " ", "ss", "к"), k=size)).encode()
+        places = {}
+        for word in words:
+            at, every = -1, []
+            while (at := text.find(word.encode(), at + (len(word.encode()) if every else 1))) >= 0:
+                every.append(at)
+            places |= {word: every} if every else {}
+        assert Literals(words).places(text) == places
+        for some in (words, (*words, "zz", "yy")):  # few, and many
+            assert sorted(Literals(some).words_in(text.decode())) == sorted(places)
+
+
 def _shown(found: re.Match[str] | None) -> object:
     return found and (found.span(), found[0])
 
@@ -121,7 +143,7 @@ def _ours() -> list[re.Pattern[str] | Alternatives]:
 
 
 def _patterns(value: object) -> list[re.Pattern[str] | Alternatives]:
-    if isinstance(value, type):
+    if isinstance(value, type | Literals):
         return []
     if type(value).__module__ == "tacit.base.patterns":
         return [value]  # type: ignore[list-item]

@@ -9,6 +9,7 @@ from pathlib import Path
 from re import _parser  # type: ignore[attr-defined]
 from types import ModuleType
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -568,11 +569,16 @@ def test_what_is_no_secret_stays(text: str) -> None:
 def _find_everywhere(texts: list[str], patch: pytest.MonkeyPatch) -> list[list[secrets.Secret]]:
     """Search without the short ways: every pattern is tried wherever its word may stand."""
     always = re.compile("").search
-    patch.setattr(passwords, "words_in", lambda *_: frozenset(passwords._ALL_WORDS))
     patch.setattr(passwords, "_find_foreign_letter", always)
-    patch.setattr(passwords, "_find_option", always)
+    patch.setattr(passwords, "_find_letter_beyond", always)
     patch.setattr(secrets, "_MARK_BEGINS", "")
-    patch.setattr(secrets, "_long_parts", lambda words: words)
+    patch.setattr(secrets, "_LONG", re.compile(b""))
+    patch.setattr(secrets, "_TELL_NO_PASSWORD", frozenset())
+    literals = secrets._LITERALS.words
+    everywhere = lambda text: {  # noqa: E731
+        word: found for word in literals if (found := passwords.places(text.decode(), word))
+    }
+    patch.setattr(secrets._LITERALS, "places", everywhere)
     return [secrets.find(text) for text in texts]
 
 
@@ -604,8 +610,8 @@ def test_the_short_ways_of_the_search_lose_nothing(monkeypatch: pytest.MonkeyPat
 
 def test_no_format_that_stands_alone_is_taken_apart() -> None:
     """Each is long enough, and none has a character at which words are parted."""
-    for index, row in enumerate(secret_formats.FORMATS):
-        if index not in secrets._OTHER_ROWS:
+    for row in secret_formats.FORMATS:
+        if row.stands_alone and not row.about:
             parsed = _parser.parse(row.expression)
             assert parsed.getwidth()[0] >= secret_formats.MIN_FORMAT, row
             fits = [re.compile(part, re.DOTALL) for part in _single(parsed)]
@@ -633,27 +639,28 @@ def test_a_foreign_letter_is_known_in_any_case() -> None:
     """Whatever is one in small letters is one as it stands."""
     small = set(passwords._LETTERS)
     letters = (chr(code) for code in range(0x3000) if small.intersection(chr(code).lower()))
-    assert all(passwords._find_foreign_letter(letter) for letter in letters)
+    assert all(
+        passwords._find_foreign_letter(letter) and passwords._find_letter_beyond(letter)
+        for letter in letters
+    )
 
 
 def test_what_gives_no_sign_of_a_secret_holds_none() -> None:
-    """One look at several texts at once passes over no secret in one of them."""
-    texts = _some_texts()
-    found = [text for text in texts if secrets.find(text)]
+    """One look at several texts at once, written as JSON, passes over no secret in one of them."""
+
+    def may_hold(*texts: str, **named: str) -> bool:
+        return secrets.may_hold(msgspec.json.encode([*texts, named]))
+
+    found = [text for text in _some_texts() if secrets.find(text)]
     assert found
-    assert all(secrets.signs_in(f"name={text}\nother=nothing") for text in found)
-    assert secrets.signs_in("text=a – few – words\nid=toolu_0042\nname=Bash") is None
-
-
-def test_the_signs_of_the_whole_are_enough_for_a_part() -> None:
-    """A part is redacted by the signs of something larger as it is without them."""
-    texts = _some_texts()
-    rng = random.Random(5)
-    for text in texts:
-        signs = secrets.signs_in("\n".join(("name=", rng.choice(texts), text)))
-        assert secrets.redact(text, among=signs or secrets.NO_SIGNS) == secrets.redact(text)
-        narrowed = secrets.signs_in(text, signs) if signs else None
-        assert secrets.redact(text, among=narrowed or secrets.NO_SIGNS) == secrets.redact(text)
+    assert all(may_hold("nothing", text, other="nothing") for text in found)
+    assert all(may_hold(f"\x0b{text}", f"\b{text}") for text in found)
+    parted = [text.partition("=") for text in found]
+    assert all(may_hold(**{name: text}) for name, sign, text in parted if sign)
+    assert not may_hold("a – few – words", "src/patterns/re_of.py", id="toolu_0042", path="/srv/x")
+    assert not may_hold("mapping of roots – I – pinned", "sed -n 2p build_it", "a modal view")
+    assert all(may_hold(text) for text in ("x\npin: 4711", "\x0fPIN-Code 4711", "Otp 4711"))
+    assert may_hold(pin="4711")
 
 
 def test_every_quantifier_has_a_bound() -> None:

@@ -47,6 +47,8 @@ SHELL = [
     ("cat notes.md | head", "error: is what it says", False, ("failed", "output")),
     ("ls missing", "Exit code 1\nls: missing: No such file", True, ("failed", "exit code")),
     ("deploy.sh", "Exit code 3\nno region", True, ("failed", "exit code")),
+    ("# only a comment", "", False, ("unclear", "none")),
+    (">", "x", False, ("unclear", "none")),
     ("deploy.sh", "sleepy\nCommand timed out after 2m", True, ("timed out", "tool")),
     ("make x", "<tool_use_error>Sibling tool call errored</tool_use_error>", True,
      ("cancelled", "sibling")),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tacit.base
 from tacit.base import passwords, secret_formats, secrets, told_secrets
-from tacit.base.patterns import late_pattern
+from tacit.base.patterns import Literals, late_pattern
 from tacit.testing.sample_sessions import made
 from tacit.traces.redaction import MAX_KNOWN, VERSION, Known, redacted, rules
 from tacit.traces.store import Store
@@ -150,7 +150,10 @@ def test_the_version_grows_with_the_rules() -> None:
     # Before its first use an expression is of another type than after it.
     kinds = ("re", late_pattern.__module__)
     patterns = [
-        v.pattern for table in tables for v in table.values() if type(v).__module__ in kinds
+        v.pattern
+        for table in tables
+        for v in table.values()
+        if type(v).__module__ in kinds and not isinstance(v, Literals)
     ]
     rules = (
         secret_formats.FORMATS,

@@ -8,9 +8,9 @@ and every quantifier has a bound.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from tacit.base.patterns import late_pattern
+from tacit.base.patterns import Literals, late_pattern
 from tacit.base.placeholders import (
     ADDRESS,
     BRACKETS,
@@ -66,6 +66,8 @@ from tacit.base.told_secrets import (
 )
 
 Span = tuple[int, int, str]
+Places = Mapping[str, list[int]]
+"""Where words stand in a text, in order: those that stand there at all."""
 
 # Words for a password, whatever follows them in a name; those with other letters than a to z are
 # looked for only in texts that have such letters.
@@ -83,24 +85,27 @@ _FOREIGN = (
     "암호",
 )  # fmt: skip
 _BEYOND_ASCII = (*_FOREIGN, *FOREIGN_KEYS, *FOREIGN_BEGINNINGS)
-_BY_LETTER: dict[str, list[str]] = {}
-"""Those words by the first letter of each that is none of a to z."""
-for _word in _BEYOND_ASCII:
-    _BY_LETTER.setdefault(next(c for c in _word if not c.isascii()), []).append(_word)
-_LETTERS = "".join(_BY_LETTER)
+_FOREIGN_WORDS = Literals(_BEYOND_ASCII)
+_LETTERS = "".join(next(c for c in word if not c.isascii()) for word in _BEYOND_ASCII)
 _find_foreign_letter = re.compile(f"[{_LETTERS}{_LETTERS.upper()}]").search
-_find_foreign_letters = re.compile(f"[{_LETTERS}]").findall
-# In lower case, what a name holds; `key` only after one of KEY_KINDS.
-_ANCHORS = (
-    "pass", "pw", "credential", "secret", "token", "key", "kennwort", "contrasena", "clave",
-    "senha", "wachtwoord", "haslo", "heslo", "parola", "salasana", "adgangskode", "jelszo", "mdp",
+"""One of these stands wherever one of those words does."""
+_find_letter_beyond = re.compile(
+    "[" + re.sub("[A-Z]", "", _LETTERS + _LETTERS.upper()) + "]"
+).search
+"""The same of those that are not also ASCII in large letters."""
+# In lower case, what a name holds; beside these `key`, after one of KEY_KINDS.
+_NAMES = frozenset((
+    "pass", "pw", "credential", "secret", "token", "kennwort", "contrasena", "clave", "senha",
+    "wachtwoord", "haslo", "heslo", "parola", "salasana", "adgangskode", "jelszo", "mdp",
     "kata sandi",
-)  # fmt: skip
+    *_FOREIGN,
+))  # fmt: skip
 KEY_KINDS = (
     "api", "access", "account", "app", "auth", "client", "encryption", "license", "master",
     "preshared", "private", "secret", "service", "session", "shared", "signing", "admin", "jwt",
     "validation", "decryption", "nonce", "logged_in", "hmac", "fernet", "crypt", "webhook",
 )  # fmt: skip
+_BEFORE_KEY = (*KEY_KINDS, "?", "&")
 
 # `telling word, rest of the name, closing quote, sign, opening quote, value`, as in a config file,
 # code, JSON, YAML, XML, a shell line or a table. The value ends at a quote, a space or a bracket,
@@ -172,25 +177,17 @@ _NO_PREFIX = late_pattern(
 )
 
 
-def find_passwords(text: str, lower: str, among: Iterable[str] | None = None) -> Iterator[Span]:
+def find_passwords(text: str, lower: str, where: Places) -> Iterator[Span]:
     """Where values without a format stand; `lower` is `text` in small letters, in ASCII, and
-    `among` are the words that may stand there, where that is known."""
-    words = words_in(lower, among) | _foreign_words(text)
-    if not words and not _has_sign(text):
-        return  # as most texts
+    `where` says where those of `LITERALS` stand in it."""
+    if may_be_foreign(text):
+        small = _foreign(text)
+        words = _FOREIGN_WORDS.places(small.encode(errors="replace"))
+        where = {**where, **{word: places(small, word) for word in words}}
     for find in (_named, _keys, _told, _handed, _headers, _commands, _records, _cued):
-        for start, end, rule in find(text, lower, words):
+        for start, end, rule in find(text, lower, where):
             # A quote inside a quoted text is written `\\"`: its backslash is not the value's.
             yield start, end - (text[end - 1 : end + 1] in ('\\"', "\\'")), rule
-
-
-def tells_otherwise(text: str) -> bool:
-    """Whether something else than one of the words may tell."""
-    return _has_sign(text) or bool(_foreign(text))
-
-
-def _has_sign(text: str) -> bool:
-    return bool(any(sign in text for sign in _SIGNS) or (" -" in text and _find_option(text)))
 
 
 def places(text: str, word: str) -> list[int]:
@@ -202,46 +199,36 @@ def places(text: str, word: str) -> list[int]:
     return found
 
 
-def words_in(lower: str, among: Iterable[str] | None = None) -> frozenset[str]:
-    """Which of the words beside which any pattern here looks stand in a text; most hold few."""
-    if among is not None:
-        return frozenset([word for word in among if word in lower])
-    if len(lower) < _SHORT and not _find_word(lower):
-        return frozenset()
-    found = [seed for seed in _SEEDS if seed in lower]
-    return frozenset([word for seed in found for word in _GROUPS[seed] if word in lower])
+def may_be_foreign(text: str) -> bool:
+    """Whether one of the foreign words may stand in a text; most hold a dash or a tick at most."""
+    return not text.isascii() and _find_letter_beyond(text) is not None
 
 
 def _foreign(text: str) -> str:
     """`text` in small letters, where one of the foreign words may stand in it; else nothing."""
     if text.isascii() or not _find_foreign_letter(text):
-        return ""  # most hold a dash or a tick
+        return ""
     small = text.lower()
     return small if len(small) == len(text) else text
 
 
-def _foreign_words(text: str) -> frozenset[str]:
-    """Which of the foreign words stand in a text."""
-    if not (small := _foreign(text)):
-        return frozenset()
-    letters = set(_find_foreign_letters(small))
-    return frozenset([word for c in letters for word in _BY_LETTER[c] if word in small])
-
-
-def _names(text: str, lower: str, words: frozenset[str]) -> set[int]:
+def _names(lower: str, where: Places) -> set[int]:
     """Where names that may tell stand."""
-    found = {at for word in _ANCHORS if word in words for at in places(lower, word)}
-    if "mot de passe" in lower or "mot_de_passe" in lower:
+    found = {at for word in where.keys() & _NAMES for at in where[word]}
+    found |= {at for at in where.get("key", ()) if _is_telling_key(lower[max(0, at - 80) : at])}
+    if "mot de passe" in where or "mot_de_passe" in where:
         found |= {at - 7 for at in places(lower, "passe") if at >= 7}
-    if foreign := words.intersection(_FOREIGN):
-        found |= {at for word in foreign for at in places(_foreign(text), word)}
     return found
 
 
-def _named(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+def _is_telling_key(before: str) -> bool:
+    return before.rstrip("_- .:").endswith(_BEFORE_KEY)
+
+
+def _named(text: str, lower: str, where: Places) -> Iterator[Span]:
     """A value next to a name that tells."""
-    names = _names(text, lower, words)
-    yield from _near(text, lower, names, words)
+    names = _names(lower, where)
+    yield from _near(text, lower, names, where)
     seen = -1
     for at in sorted(names):
         if at < seen:  # `secret_token = …`: the first word has spoken for the whole name
@@ -269,7 +256,7 @@ _LINE_END = late_pattern(r"(?:\\{1,3}[nrt]?){1,4}\Z|&&\Z|&[A-Za-z][\w.-]{0,40}=.
 
 def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None:
     """The name at `at` with the value that stands beside it."""
-    if lower.startswith("key", at) and not before.rstrip("_- .:").endswith((*KEY_KINDS, "?", "&")):
+    if lower.startswith("key", at) and not _is_telling_key(before):
         return None
     if lower.startswith(("pass", "pw"), at) and not _begins_name(text, at, before):
         return None
@@ -300,9 +287,9 @@ def _beside(text: str, lower: str, at: int, before: str) -> re.Match[str] | None
     return match
 
 
-def _near(text: str, lower: str, names: set[int], words: frozenset[str]) -> Iterator[Span]:
+def _near(text: str, lower: str, names: set[int], where: Places) -> Iterator[Span]:
     """What only a password looks like, a few words after or before the word for one."""
-    pairs = {at for word in _ACCOUNTS if word in words for at in places(lower, word)}
+    pairs = {at for word in _ACCOUNTS for at in where.get(word, ())}
     for at in (*names, *pairs):
         match = SPOKEN.match(text, at)
         if match is None:
@@ -329,31 +316,31 @@ def _strong_words(text: str, start: int, end: int, spoken: bool) -> Iterator[Spa
             yield match.start("s"), match.start("s") + len(value), "password"
 
 
-def _told(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+def _told(text: str, lower: str, where: Places) -> Iterator[Span]:
     """What somebody tells in a sentence, some words away from the word for it."""
-    small = _foreign(text)
-
-    def where(word: str) -> list[int]:
-        return places(lower if word.isascii() else small, word)
-
-    names = words.intersection((*_PASSWORDS, *ALSO_TOLD, *_FOREIGN))
-    named = {(at, at + len(word)) for word in names for at in where(word)}
+    names = [word for word in where if word in _TOLD]
+    named = {(at, at + len(word)) for word in names for at in where[word]}
     alone = ((a, b) for a, b in sorted(named) if b - a > 3 or not lower[a - 1 : a].isalnum())
     yield from ((*span, "password") for span in told_passwords(text, alone))
-    yield from told_codes(text, words, where)
+
+    yield from told_codes(text, where)
 
 
-def _cued(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+def _cued(text: str, lower: str, where: Places) -> Iterator[Span]:
     """What nobody would call a thing, in a sentence in which a secret is spoken of."""
-    small = _foreign(text)
     cues: dict[int, int] = {}
     for level, some in enumerate(_CUES):
-        for word in words.intersection(some):
-            cues.update(dict.fromkeys(places(lower if word.isascii() else small, word), level))
+        for word in where.keys() & some:
+            cues.update(dict.fromkeys(where[word], level))
     yield from cued_secrets(text, cues)
 
 
-_CUES = ((*KEY_CUES, *KEYS, *FOREIGN_KEYS), CUES, (*_PASSWORDS, *ALSO_TOLD, *_FOREIGN))
+_CUES = tuple(
+    map(frozenset, ((*KEY_CUES, *KEYS, *FOREIGN_KEYS), CUES, (*_PASSWORDS, *ALSO_TOLD, *_FOREIGN)))
+)
+
+
+_TOLD = frozenset((*_PASSWORDS, *_FOREIGN, *ALSO_TOLD))
 
 
 _SPOKEN = (
@@ -376,17 +363,18 @@ _NOW = late_pattern(
 _LOGS_IN = late_pattern(r"[\"'`]?[ \t]{1,3}(?i:einlogg|anmeld|(?:to )?(?:log|sign) ?in)")
 
 
-def _handed(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+def _handed(text: str, lower: str, where: Places) -> Iterator[Span]:
     """A key or a token that somebody hands over, or that is called one of an API."""
-    found = {at for word in KEYS if word in words for at in places(lower, word)}
-    small = _foreign(text)
-    found |= {at for word in words.intersection(FOREIGN_KEYS) for at in places(small, word)}
-    yield from handed_keys(text, small or lower, found)
+    if found := {at for word in where.keys() & _KEYS for at in where[word]}:
+        yield from handed_keys(text, _foreign(text) or lower, found)
 
 
-def _keys(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+_KEYS = frozenset((*KEYS, *FOREIGN_KEYS))
+
+
+def _keys(text: str, lower: str, where: Places) -> Iterator[Span]:
     """A name whose last word means a key, and a value that only a key looks like."""
-    found = ((word, at) for word in KEY_ENDS if word in words for at in places(lower, word))
+    found = ((word, at) for word in KEY_ENDS for at in where.get(word, ()))
     yield from named_keys(text, found)
 
 
@@ -466,14 +454,14 @@ _MADE_UP = late_pattern(r"(?=[!-~]{8,})(?=\D{0,30}\d\D{0,30}\d)[!-~]+\Z")
 _LOGGED_IN = late_pattern(r"sess|sid|auth|token|jwt|login|remember|csrf|xsrf|identity|aspnet", re.I)
 
 
-def _headers(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+def _headers(text: str, lower: str, where: Places) -> Iterator[Span]:
     """Authorization headers, cookies, and passwords in URLs."""
     for word in HEADER_WORDS:
-        for at in places(lower, word) if word in words else ():
+        for at in where.get(word, ()):
             match = HEADER.match(text, at)
             if match and is_header_value(word, match["s"]):
                 yield *match.span("s"), "authorization-header"
-    for at in places(lower, "auth") if "auth" in words else ():
+    for at in where.get("auth", ()):
         match = AUTHORIZATION.match(text, at)
         if match and is_header_value((match["scheme"] or "").lower(), match["s"]):
             yield *match.span("s"), "authorization-header"
@@ -484,11 +472,11 @@ def _headers(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
         if pair and is_header_value("basic", pair["s"]):
             yield *pair.span("s"), "password"
     done = 0
-    for at in places(lower, "cookie") if "cookie" in words else ():
+    for at in where.get("cookie", ()):
         if at >= done and (match := COOKIES.match(text, at)):
             done = match.end()
             yield from _cookies(match)
-    for at in places(text, "://"):
+    for at in where.get("://", ()):
         match = IN_URL.match(text, at)
         if match and _is_url_password(match):
             yield *match.span("s"), "password-in-url"
@@ -513,27 +501,22 @@ def _is_url_password(match: re.Match[str]) -> bool:
     return not named and strange
 
 
-_find_option = re.compile(" -(?:[pPNawkKUub]|hmac|xp|-body|-value)").search
-"""Whether one of those options stands in a text at all."""
-
-
-def _commands(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+def _commands(text: str, lower: str, where: Places) -> Iterator[Span]:
     """Passwords on the command lines of programs that take them there."""
-    given = _find_option(text) or " /p:" in text
-    for option, programs, pattern in COMMAND_OPTIONS if given else ():
-        for at in places(text, option):
+    for option, programs, pattern in COMMAND_OPTIONS if not _OPTIONS.isdisjoint(where) else ():
+        for at in places(text, option) if option.lower() in where else ():
             match = re.compile(pattern).match(text, at)
             line = text[max(0, at - 260) : at].rpartition("\n")[2]
             if match and _is_given(match["s"]) and re.search(programs, line):
                 yield *match.span("s"), "password"
-    for word in ("-u", "-U", "--user", "--proxy-u") if "curl" in words else ():
+    for word in ("-u", "-U", "--user", "--proxy-u") if "curl" in where else ():
         for at in places(text, word):
             match = CURL_USER.match(text, at)
             if match and "curl" in lower[max(0, at - 300) : at] and _is_given(match["s"]):
                 yield *match.span("s"), "password"
-    for word, pattern in COMMANDS.items():
-        if word in words:
-            yield from _given(re.compile(pattern).match(text, at) for at in places(lower, word))
+    for word in where.keys() & COMMANDS:
+        match_here = re.compile(COMMANDS[word]).match
+        yield from _given(match_here(text, at) for at in where[word])
 
 
 def _given(matches: Iterable[re.Match[str] | None]) -> Iterator[Span]:
@@ -549,21 +532,22 @@ def _is_given(value: str) -> bool:
     return bool(LETTER.search(value)) and strange and not is_path(value)
 
 
-def _records(text: str, lower: str, words: frozenset[str]) -> Iterator[Span]:
+def _records(text: str, lower: str, where: Places) -> Iterator[Span]:
     """What is piped into a prompt for a password, pairs of a name and a password, ~/.pgpass."""
-    given = [word for word in ("echo ", "printf ", "yes ", "<<<") if word in text]
-    if given and not words.isdisjoint(_READ_BY) and any(word in lower for word in READERS):
+    given = [word for word in PIPES if word in where]
+    read = given and not where.keys().isdisjoint(_READ_BY)
+    if read and any(word in lower for word in READERS):
         for word in given:
             yield from _given(PIPED.match(text, at) for at in places(text, word))
         if "<<<" in given:
             yield from _given(FED.match(text, at) for w in READERS for at in places(text, w))
     for word in _LOGINS:
-        for at in places(lower, word) if word in words else ():
+        for at in where.get(word, ()):
             match = PAIR.match(text, at)
             shown = match and (word == "cred" or not WORDS.fullmatch(match["s"]))
             if match and shown and is_password(match["s"]):
                 yield *match.span("s"), "password"
-    if ":5432:" in text or ":*:" in text:
+    if ":5432:" in where or ":*:" in where:
         yield from _given(PGPASS.finditer(text))
 
 
@@ -575,22 +559,26 @@ _OTHER_WORDS = (
     *_ACCOUNTS, *HEADER_WORDS, "auth", "cookie", "curl", "sudo", "kinit", *_LOGINS, *COMMANDS,
     *KEY_ENDS, *KEYS, *_PASSWORDS, *BEGINNINGS, *ALSO_TOLD, *CUES, *KEY_CUES,
 )  # fmt: skip
-_ALL_WORDS = tuple(dict.fromkeys((*_ANCHORS, *_OTHER_WORDS)))
-# What several of them hold, so that one look tells that none of those stands there.
-_STEMS = (
-    " code", "code ", "codi", "kod", "sword", "conne", "parol", "contrasen", "kata ", "encrypt",
-    "daten", "user", "chiave", "tool", "gegevens",
-)  # fmt: skip
-_SEEDS = tuple(
-    word
-    for word in dict.fromkeys((*_STEMS, *_ALL_WORDS))
-    if not any(part in word and part != word for part in (*_STEMS, *_ALL_WORDS))
+_ALL_WORDS = tuple(
+    dict.fromkeys((*(word for word in sorted(_NAMES) if word.isascii()), *_OTHER_WORDS))
 )
-_GROUPS: dict[str, list[str]] = {seed: [] for seed in _SEEDS}
-"""By the shortest part of a word that is looked for, the words that stand nowhere without it."""
-for _word in _ALL_WORDS:
-    _GROUPS[max((part for part in _SEEDS if part in _word), key=len)].append(_word)
-_SIGNS = ("://", " /p:", ":5432:", ":*:")
-_SHORT = 40
-"""Characters up to which one expression is quicker than a look for each word."""
-_find_word = re.compile("|".join(map(re.escape, _SEEDS))).search
+_SIGNS = ("://", ":5432:", ":*:")
+_OPTIONS = frozenset(option.lower() for option, *_ in COMMAND_OPTIONS)
+LITERALS = (*_ALL_WORDS, *_SIGNS, *sorted(_OPTIONS))
+"""Where none of these stands, nor a foreign letter, there is nothing to find."""
+PIPES = ("echo ", "printf ", "yes ", "<<<")
+"""Beside one of those these may tell."""
+TELLS_AS = {
+    **dict.fromkeys(
+        ("pin", "otp"),
+        late_pattern(
+            rb"(?:(?<![a-z])|(?<=\\[bfnrt])|(?<=\\u00[01][a-f]))\w{3}(?:(?![a-z0-9_])|code|kod)",
+            re.I,
+        ),
+    ),
+    **dict.fromkeys(_ACCOUNTS, late_pattern(rb"\w{4,5}(?: |\\t){0,2}[/:]")),
+    **dict.fromkeys(
+        _OPTIONS, late_pattern("|".join(option for option, *_ in COMMAND_OPTIONS).encode())
+    ),
+}
+"""How some of them stand in JSON, where there is something to find."""

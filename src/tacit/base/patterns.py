@@ -2,11 +2,13 @@
 
 Compiling is most of what it costs to import a module full of expressions, and one command needs
 few of those in the modules that it loads. Of long lists of alternatives few can match in any one
-text, and which these are can be told by the words that each must have.
+text, and which these are can be told by the words that each must have. Many words are looked for at
+once.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, AnyStr, cast
@@ -57,22 +59,83 @@ class Alternatives:
         return [late_pattern(part, self.flags) for part in _split(self.pattern)]
 
     @cached_property
-    def _words(self) -> list[tuple[str, list[int]]]:
+    def _words(self) -> dict[str, list[int]]:
         """The words, each with the alternatives that may match where it stands."""
         words: dict[str, list[int]] = {}
         for at, part in enumerate(_split(self.pattern)):
             for word in _needed(_parser.parse(part, self.flags)):
                 words.setdefault(word, []).append(at)
-        return list(words.items())
+        return words
+
+    @cached_property
+    def _literals(self) -> "Literals":
+        return Literals(word for word in self._words if word)
 
     def search(self, text: str) -> re.Match[str] | None:
         """The first match; of several at one place that of the first alternative."""
         low = (text if text.isascii() else _as_ascii(text) + _BEYOND).lower()
-        near = {at for word, some in self._words if word in low for at in some}
+        near = {at for word in self._literals.words_in(low) for at in self._words[word]}
+        near.update(self._words.get("", ()))
         if not near:
             return None
         found = filter(None, (self._parts[at].search(text) for at in sorted(near)))
         return min(found, key=re.Match.start, default=None)
+
+
+class Literals:
+    """Words that are looked for all at once, wherever they stand, in one pass over a text."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words = tuple(dict.fromkeys(words))
+
+    @cached_property
+    def hits(self) -> Callable[[bytes], list[tuple[int, int, int]]]:
+        """Which word, by its place in `words`, stands where in bytes, from here to there.
+
+        One that overlaps another, or itself, is told of too.
+        """
+        encoded = [word.encode() for word in self.words]
+        try:
+            from ahocorasick_rs import BytesAhoCorasick, Implementation
+        except ImportError:  # where there is none: slow, and the same
+            return lambda text: [
+                (which, match.start(), match.start() + len(word))
+                for which, word in enumerate(encoded)
+                if word in text
+                for match in re.finditer(b"(?=%s)" % re.escape(word), text)
+            ]
+        automaton = BytesAhoCorasick(encoded, implementation=Implementation.DFA)
+        return lambda text: automaton.find_matches_as_indexes(text, overlapping=True)
+
+    def words_in(self, text: str) -> list[str]:
+        """The words that stand in `text`."""
+        if len(self.words) <= _FEW:
+            return [word for word in self.words if word in text]
+        words = self.words
+        found = self.hits(text.encode(errors="replace"))
+        return [words[which] for which in {which for which, _, _ in found}] if found else []
+
+    def places(self, text: bytes) -> dict[str, list[int]]:
+        """Where each of the words that stand in `text` does, in order; its overlaps with itself are
+        left out."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        words = self.words
+        for which, start, _ in self.hits(text):
+            found[words[which]].append(start)
+        for word in found.keys() & self._folded:
+            found[word] = [match.start() for match in re.finditer(re.escape(word).encode(), text)]
+        return found
+
+    @cached_property
+    def _folded(self) -> frozenset[str]:
+        """The words that may overlap themselves."""
+        return frozenset(
+            w for w in self.words if any(w.startswith(w[i:]) for i in range(1, len(w)))
+        )
+
+
+_FEW = 8
+"""Words up to which one look for each is quicker."""
 
 
 def _as_ascii(text: str) -> str:

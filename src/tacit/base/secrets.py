@@ -5,8 +5,8 @@ a find means for a skill is the scan's decision. A `Secret` says where, never wh
 keeps or prints a value, and only a caller of `redact` that brings a dict for the values is told
 them.
 
-Time grows with the length of the text, whatever stands in it: the search costs one pass for each
-group of literal anchors and a bounded look at each place where one stands.
+Time grows with the length of the text, whatever stands in it: the search costs one pass for all
+literal anchors and a bounded look at each place where one stands.
 """
 
 import base64
@@ -14,11 +14,20 @@ import re
 import string
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tacit.base.display import plain
-from tacit.base.passwords import Span, find_passwords, places, tells_otherwise, words_in
-from tacit.base.patterns import late_pattern
+from tacit.base.passwords import (
+    LITERALS,
+    PIPES,
+    TELLS_AS,
+    Places,
+    Span,
+    find_passwords,
+    may_be_foreign,
+    places,
+)
+from tacit.base.patterns import Literals, late_pattern
 from tacit.base.placeholders import classes, entropy, is_password, is_sample, is_weak
 from tacit.base.secret_formats import (
     AWS_SECRET,
@@ -29,6 +38,8 @@ from tacit.base.secret_formats import (
     MIN_FORMAT,
     Format,
 )
+
+V = TypeVar("V")
 
 MAX_BLOCK = 32_768
 """A private key block longer than this is cut here; the longest real ones have about 13,000."""
@@ -50,38 +61,31 @@ class Redacted(NamedTuple):
     counts: dict[str, int]
 
 
-class Signs(NamedTuple):
-    """What stands in a text by which it may hold secrets; in a part of it nothing else does."""
-
-    words: frozenset[str]
-    """Those beside which passwords stand."""
-    rows: tuple[int, ...]
-    """The formats, by their places in the table."""
-
-
-NO_SIGNS = Signs(frozenset(), ())
-
+_FIRST = 2_000
+"""Bytes of a long text in which there is mostly a sign, where there is any."""
 _MARK_BEGINS = "[redacted: "
 _MARK = late_pattern(r"\[redacted: [a-z0-9-]{1,40}\]")
 
 
-def find(text: str, among: Signs | None = None) -> list[Secret]:
-    """The secrets in `text`, in order, none overlapping another. Marks of `redact` are not any.
-
-    `among` are the signs of something that `text` is a part of, where they are known.
-    """
+def find(text: str) -> list[Secret]:
+    """The secrets in `text`, in order, none overlapping another. Marks of `redact` are not any."""
     masked = text
     if _MARK_BEGINS in text:
         masked = _MARK.sub(lambda mark: "\x00" * len(mark[0]), text)
     # Small letters at the same offsets, whatever the script: one character each, never two.
-    ascii_text = masked if masked.isascii() else masked.encode("ascii", "replace").decode("ascii")
-    lower = ascii_text.lower()
+    ascii_text = masked.encode("ascii", "replace")
+    small = ascii_text.lower()
+    where = _LITERALS.places(small)
+    if not where and not may_be_foreign(masked):
+        return []  # as most texts
+    lower = small.decode("ascii")
+    other = not where.keys() <= _TELL_NO_PASSWORD or not masked.isascii()
     spans = sorted(
         (
-            *_formats(masked, lower, among),
-            *_blocks(masked),
+            *_formats(masked, ascii_text, lower, where),
+            *(() if _BLOCKS.isdisjoint(where) else _blocks(masked)),
             *_kept_values(masked),
-            *find_passwords(masked, lower, among and among.words),
+            *(find_passwords(masked, lower, where) if other else ()),
         ),
         key=lambda span: (span[0], -span[1]),
     )
@@ -97,17 +101,25 @@ def find(text: str, among: Signs | None = None) -> list[Secret]:
     return found
 
 
-def signs_in(text: str, among: Signs | None = None) -> Signs | None:
-    """By what `find` could find anything in `text`, or in some of its words; None for most texts.
+def may_hold(data: bytes) -> bool:
+    """Whether `find` could find anything in one of the texts in `data`, which is JSON; or in one
+    behind the name that it has there, as `name=text`."""
+    small = data.lower()
+    for part in (small[:_FIRST], small) if len(small) > 2 * _FIRST else (small,):
+        for which, at, _ in _IN_JSON.hits(part):
+            if _is_sign(_IN_JSON.words[which], data, at):
+                return True
+    return not data.isascii() and may_be_foreign(data.decode())
 
-    `among` are the signs of something that `text` is a part of, where they are known.
-    """
-    lower = text.lower()
-    words = words_in(lower, among and among.words)
-    rows = tuple(row for row in _rows(text, lower, among) if _may_match(text, FORMATS[row]))
-    if words or rows or _MARK_BEGINS in text or tells_otherwise(text):
-        return Signs(words, rows)
-    return Signs(words, rows) if any(begins in text for begins in _BLOCK_BEGINS) else None
+
+def _is_sign(word: str, data: bytes, at: int) -> bool:
+    """Whether the word that stands in JSON at `at` is as it has to be there."""
+    if word in _ONLY_BEGIN:
+        return bool(_rows_begun(data, _BEGUN[word], (at,)))
+    if word in _ONLY_ABOUT:
+        return any(_may_begin(data, FORMATS[row]) for row in _ABOUT[word])
+    shown = TELLS_AS.get(word)
+    return shown is None or shown.match(data, at) is not None
 
 
 def clean(text: str) -> str:
@@ -115,16 +127,16 @@ def clean(text: str) -> str:
     return redact(plain(text)).text
 
 
-def redact(text: str, values: dict[str, str] | None = None, among: Signs | None = None) -> Redacted:
+def redact(text: str, values: dict[str, str] | None = None) -> Redacted:
     """`text` with each secret replaced by `[redacted: rule]`. Can be repeated without harm.
 
     `values` is told what was taken out, and by which rule: the same may stand elsewhere with
-    nothing beside it that tells. `among` is as for `find`.
+    nothing beside it that tells.
     """
     counts: dict[str, int] = {}
     # Two secrets glued together may hide each other's borders: look again until nothing is left.
     # Each round leaves less that could be a secret; more than two are rare.
-    while secrets := find(text, among):
+    while secrets := find(text):
         parts: list[str] = []
         done = 0
         for secret in secrets:
@@ -133,59 +145,63 @@ def redact(text: str, values: dict[str, str] | None = None, among: Signs | None 
                 values[text[secret.start : secret.end]] = secret.rule
             done = secret.end
             counts[secret.rule] = counts.get(secret.rule, 0) + 1
-        text, among = "".join((*parts, text[done:])), None  # what was hidden has given no sign
+        text = "".join((*parts, text[done:]))
     return Redacted(text, counts)
 
 
-def _formats(text: str, lower: str, among: Signs | None) -> Iterator[Span]:
+def _formats(text: str, ascii_text: bytes, lower: str, where: Places) -> Iterator[Span]:
     """The providers' own formats."""
-    for row in (FORMATS[index] for index in _rows(text, lower, among)):
+    for row in (FORMATS[index] for index in sorted(_rows(text, ascii_text, where))):
+        if row.about and not any(word in lower for word in row.about):
+            continue
         if not row.anchors:
             yield from _shapes(text, row)
         for anchor in row.anchors:
             yield from _tokens(text, row, anchor)
 
 
-def _rows(text: str, lower: str, among: Signs | None) -> list[int]:
-    """The formats, by their places in the table, of which all signs stand in a text."""
-    rows = sorted(set(_rows_about(_long_words(text), lower))) if among is None else among.rows
-    about = ((row, FORMATS[row].about) for row in rows)
-    return [row for row, words in about if not words or any(word in lower for word in words)]
+def _rows(text: str, ascii_text: bytes, where: Places) -> set[int]:
+    """The formats, by their places in the table, of which a sign stands in a text."""
+    found: set[int] = set()
+    for word in where.keys() & _BEGUN.keys():
+        found |= _rows_begun(ascii_text, _BEGUN[word], where[word])
+    about = {row for word in where.keys() & _ABOUT.keys() for row in _ABOUT[word]}
+    found |= {row for row in about if _may_begin(ascii_text, FORMATS[row])}
+    told = where.keys() & _TOLD_BY.keys()
+    if told and (long_words := _long_words(text)):
+        found |= {row for word in told for sign, row in _TOLD_BY[word] if sign in long_words}
+    return found
 
 
-def _may_match(text: str, row: Format) -> bool:
-    """Whether the expression of a format fits anywhere in a text."""
-    if not row.anchors:
-        return row.pattern.search(text) is not None
-    match = row.pattern.match
-    return any(match(text, at) for anchor in row.anchors for at in places(text, anchor))
+def _rows_begun(data: bytes, begun: Iterable[tuple[bytes, int]], at: Iterable[int]) -> set[int]:
+    """The formats that may begin at some place in `data`: with which anchor each does is given."""
+    long = [place for place in at if _LONG.match(data, place)]
+    return {row for anchor, row in begun for place in long if data.startswith(anchor, place)}
+
+
+def _may_begin(data: bytes, row: Format) -> bool:
+    """Whether a token of a format that stands alone may begin anywhere in `data`."""
+    anchors = (anchor.encode() for anchor in row.anchors)
+    return any(
+        _LONG.match(data, match.start())
+        for anchor in anchors
+        if anchor in data
+        for match in re.finditer(re.escape(anchor), data)
+    )
 
 
 def _long_words(text: str) -> str:
     """The words of a text that are long enough for a secret, a line each."""
-    if len(text) < MIN_FORMAT:
-        return ""
     return "\n".join([word for word in text.split() if len(word) >= MIN_FORMAT])
 
 
-def _long_parts(long_words: str) -> str:
-    """The parts of words, a line each, that are long enough and may be a token by itself."""
-    parts = long_words.encode("ascii", "replace").translate(_APART).decode("ascii")
-    return _long_words(parts)
-
-
-IN_NO_FORMAT = "\"#&'()*,;<>?@[]^`|"
+IN_NO_FORMAT = "\"#&'()*,;<>?@[\\]^`|"
 """Characters that no format has which stands alone, as little as one beyond ASCII."""
-_APART = bytes.maketrans(IN_NO_FORMAT.encode(), b" " * len(IN_NO_FORMAT))
-
-
-def _rows_about(long_words: str, lower: str) -> Iterator[int]:
-    """The formats, by their places in the table, of which a sign stands in a text."""
-    if long_words:
-        begun = _ANCHOR.findall(f"\n{parts}") if (parts := _long_parts(long_words)) else ()
-        yield from (row for hit in begun for row in _ROWS_OF[hit])
-        yield from (index for anchor, index in _INSIDE if anchor in long_words)
-        yield from (index for word, index in _NAMED if word in lower)
+_LONG = late_pattern(
+    rb"(?:(?<![A-Za-z0-9_])|(?<=\\[bfnrt])|(?<=\\u00[01][0-9A-Fa-f]))[^\s\x80-\xff%s]{%d}"
+    % (re.escape(IN_NO_FORMAT).encode(), MIN_FORMAT)
+)
+"""So long is a token at least, from the border of a word on, in JSON too."""
 
 
 def _tokens(text: str, row: Format, anchor: str) -> Iterator[Span]:
@@ -217,54 +233,29 @@ def _shapes(text: str, row: Format) -> Iterator[Span]:
 _JOINED_WORDS = late_pattern(r"[a-z]{1,30}(?:[-_.][a-z]{1,30}){2,60}")
 
 
-def _either(words: Iterable[str]) -> str:
-    """An expression for the longest of `words` at a place, by their letters in turn."""
-    branches: dict[str, list[str]] = {}
-    for word in words:
-        branches.setdefault(word[:1], []).append(word[1:])
-    ends = "" in branches and branches.pop("")
-    parts = [re.escape(letter) + _either(rest) for letter, rest in branches.items()]
-    inner = parts[0] if len(parts) == 1 and not ends else f"(?:{'|'.join(parts)})" if parts else ""
-    return f"{inner}?" if ends and inner else inner
+def _by_sign(signs: Iterable[tuple[str, V]]) -> dict[str, list[V]]:
+    """What each sign, in small letters, stands for."""
+    found: dict[str, list[V]] = {}
+    for sign, meant in signs:
+        found.setdefault(sign.lower(), []).append(meant)
+    return found
 
 
-def _rows_of(anchors: Iterable[str]) -> dict[str, list[int]]:
-    """The formats that begin with an anchor, or with a shorter one that it begins with."""
-    begun_by: dict[str, set[int]] = {}
-    for index, row in enumerate(FORMATS):
-        for anchor in row.anchors if index not in _OTHER_ROWS else ():
-            begun_by.setdefault(anchor, set()).add(index)
-    return {
-        anchor: sorted(
-            {i for end in range(len(anchor) + 1) for i in begun_by.get(anchor[:end], ())}
-        )
-        for anchor in anchors
-    }
-
-
-# Most formats begin with an anchor that one expression finds at the border of a word. Those that
-# continue something are looked for by their anchors, and those whose anchors stand everywhere, by
-# the words that must be about.
-_OTHER_ROWS = frozenset(
-    index
-    for index, row in enumerate(FORMATS)
-    if not row.stands_alone or min(map(len, row.anchors), default=0) < 2
+# Most formats begin with an anchor, at the border of a word. Those that are not telling alone are
+# looked for by what must be about, and those that continue something by anchors in long words.
+_ALONE = [(i, row) for i, row in enumerate(FORMATS) if row.stands_alone and row.anchors]
+_BEGUN = _by_sign((a, (a.encode(), i)) for i, row in _ALONE if not row.about for a in row.anchors)
+_ABOUT = _by_sign((word, i) for i, row in _ALONE for word in row.about)
+_TOLD_BY = _by_sign(
+    (sign, ("" if row.about else sign, i))
+    for i, row in enumerate(FORMATS)
+    if not row.stands_alone or not row.anchors
+    for sign in row.about or row.anchors
 )
-_NAMED = [(word, index) for index in _OTHER_ROWS for word in FORMATS[index].about]
-_INSIDE = [
-    (anchor, index)
-    for index in _OTHER_ROWS
-    if not FORMATS[index].about
-    for anchor in FORMATS[index].anchors
-]
-_ROWS_OF = _rows_of(
-    {anchor for i, row in enumerate(FORMATS) if i not in _OTHER_ROWS for anchor in row.anchors}
-)
-_BEGIN, _SECOND = ("".join({anchor[at] for anchor in _ROWS_OF}) for at in (0, 1))
-_ANCHOR = late_pattern(
-    rf"[^A-Za-z0-9_](?:(?<=\\)[nrt])??(?=[{re.escape(_BEGIN)}][{re.escape(_SECOND)}])"
-    rf"(?=({_either(_ROWS_OF)}))"
-)
+
+
+def _holds_equals(row: int) -> bool:
+    return "=" in re.sub(r"\(\?<?=", "", FORMATS[row].expression)
 
 
 def _begin(text: str, at: int) -> int:
@@ -287,6 +278,23 @@ def _aws_secrets(text: str, start: int, end: int) -> Iterator[Span]:
 
 _BLOCK_BEGINS = ("LS0tLS1CRUdJTi", "-----BEGIN ")
 """How the block of a private key begins, in base64 and as it is."""
+_BLOCKS = frozenset(begins.lower() for begins in _BLOCK_BEGINS)
+_SIGNS = (*LITERALS, *_TOLD_BY, *sorted(_BLOCKS))
+_LITERALS = Literals((*PIPES, *_SIGNS, *_ABOUT, *_BEGUN))
+# A name and its value may make one token, if that may hold the sign between them.
+_ONLY_ABOUT = frozenset(
+    word for word, rows in _ABOUT.items() if not any(map(_holds_equals, rows))
+).difference(_SIGNS, _BEGUN)
+_ONLY_BEGIN = frozenset(
+    word for word, rows in _BEGUN.items() if not any(_holds_equals(row) for _, row in rows)
+).difference(_SIGNS, _ABOUT)
+_TELL_NO_PASSWORD = _ONLY_BEGIN.union(PIPES)
+_IN_JSON = Literals(
+    part
+    for word in _LITERALS.words[len(PIPES) :]
+    for escaped in [word.replace("\\", r"\\").replace('"', r"\"")]
+    for part in (escaped, escaped.replace("=", '":"'))
+)
 
 
 def _blocks(text: str) -> Iterator[Span]:

@@ -341,17 +341,15 @@ _FORMS: tuple[_Form, ...] = (
 )  # fmt: skip
 BEGINNINGS = tuple(word for form in _FORMS for word in form[3] if word.isascii())
 FOREIGN_BEGINNINGS = tuple(word for form in _FORMS for word in form[3] if not word.isascii())
+_BEGIN = frozenset((*BEGINNINGS, *FOREIGN_BEGINNINGS))
 
 
-def told_codes(
-    text: str, words: frozenset[str], places: Callable[[str], Iterable[int]]
-) -> Iterator[tuple[int, int, str]]:
+def told_codes(text: str, where: Mapping[str, list[int]]) -> Iterator[tuple[int, int, str]]:
     """PINs, one-time codes, phrases of words, logins and keys, each with the rule that finds it;
-    `words` stand in the text, and `places` says where."""
-    for pattern, rule, is_secret, begins in _FORMS:
-        for match in (
-            pattern.match(text, at) for w in words.intersection(begins) for at in places(w)
-        ):
+    `where` says where words stand."""
+    for pattern, rule, is_secret, begins in _FORMS if not _BEGIN.isdisjoint(where) else ():
+        places = [at for word in begins if word in where for at in where[word]]
+        for match in (pattern.match(text, at) for at in places):
             if match and is_secret(match):
                 start = match.start("s")
                 yield start, start + len(match["s"].rstrip(_STOPS)), rule

@@ -188,10 +188,10 @@ def call_outcome(call: ToolCall) -> Outcome:
 
 def purpose_outcomes(call: ToolCall) -> list[tuple[str, Outcome]]:
     """How each purpose of a shell call ended; nothing of one that only looked around."""
-    stopped = stopped_early(call)
     if call.kind != "shell" or not (command := command_of(call).strip()):
         return []
     each = _shell_outcomes(command, call.result, call.failed, call.error)[1]
+    stopped = stopped_early(call) if each else None
     return [(name, stopped or outcome) for name, outcome in each]
 
 
@@ -282,15 +282,17 @@ _NOT_FOUND = (
 )
 
 
+@lru_cache(maxsize=1024)
 def absent_program(said: str) -> str:
-    """The program that a shell did not find."""
+    """The program that a shell did not find; of one session this is asked several times."""
     found = _ABSENT.search(said) if any(sign in said for sign in _NOT_FOUND) else None
     return str(found[found.lastindex or 0]) if found else ""
 
 
 def says_nothing(said: str) -> bool:
     """Whether what was printed of a command is nothing but what a host says for nothing."""
-    return not _NO_OUTPUT.sub("", said).strip()
+    lines = (line for line in said.split("\n") if line and not line.isspace())
+    return all(not _NO_OUTPUT.sub("", line).strip() for line in lines)  # mostly the first tells
 
 
 def stopped_early(call: ToolCall) -> Outcome | None:
@@ -468,8 +470,10 @@ class _Shell:
 
     def _shown(self, name: str) -> Outcome | None:
         """Something was asked for, and it was printed; a check has to say more than that."""
+        if work_class(name) is not None:
+            return None
         said = _NO_OUTPUT.sub("", self.output).strip()
-        if said and work_class(name) is None and not _ERROR_LINE.search(said):
+        if said and not _ERROR_LINE.search(said):
             return Outcome("worked", "output", telling_line(said))
         return None
 
@@ -487,8 +491,10 @@ class _Shell:
             return Outcome("failed", "exit code", telling_line(self.call.error or self.output))
         if lines and len(lines) <= _SHORT_COMPLAINT and _complains(lines[:1], programs):
             return Outcome("failed", "output", telling_line(lines[0]))
+        if not self.parts:  # a comment
+            return Outcome()
         hidden = self.unseen or self._piped(0)
-        return Outcome("worked", "output" if hidden else "exit code") if self.parts else Outcome()
+        return Outcome("worked", "output" if hidden else "exit code")
 
 
 _NO_FOLDER = Alternatives(r"\bcd: .*(?:no such file|not a directory|too many)", re.IGNORECASE)

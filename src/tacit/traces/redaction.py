@@ -8,14 +8,12 @@ session is being written, and kept nowhere.
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from math import inf
+from typing import Any, TypeVar
 
 import msgspec
 
-from tacit.traces.trace import Turn
-
-if TYPE_CHECKING:
-    from tacit.base.secrets import Signs
+from tacit.traces.trace import Step, Turn
 
 Redact = Callable[..., tuple[str, Mapping[str, int]]]
 """A text without its secrets, and how many were taken out, by rule."""
@@ -30,7 +28,7 @@ are then redacted again."""
 MAX_KNOWN = 64
 """So many values are looked for in the rest of a session; more are no person's passwords."""
 _LONG = 10_000
-"""Characters of a turn that holds signs of some secret nearly always: its steps are looked at."""
+"""Bytes of a turn that holds signs of some secret nearly always: its steps are looked at."""
 _SHORT = 100
 """Characters of a text that is remembered for having no secret in it."""
 
@@ -46,13 +44,19 @@ def _own_rules(values: dict[str, str]) -> Redact:
     return partial(secrets.redact, values=values)
 
 
+def _own_signs() -> Callable[[bytes], bool]:
+    from tacit.base import secrets
+
+    return secrets.may_hold
+
+
 class Known:
     """A redaction for one session, which remembers the values that it took out."""
 
     def __init__(self, rules: Rules) -> None:
         self._found: dict[str, str] = {}
         self._redact = rules(self._found)
-        self._own = rules is _own_rules
+        self._may_hold = _own_signs() if rules is _own_rules else None
         self._values: dict[str, str] = {}
         self._harmless: set[str] = set()
         self.last_found_in = 0
@@ -60,12 +64,9 @@ class Known:
 
     def __call__(self, text: str) -> tuple[str, Mapping[str, int]]:
         """`text` without secrets, nor the values that are known so far."""
-        return self._without(text, self._redact)
-
-    def _without(self, text: str, redact: Redact) -> tuple[str, Mapping[str, int]]:
         if text in self._harmless:  # the name of a tool, of a folder: said again and again
             return self._strike(text)
-        made, counts = redact(text)
+        made, counts = self._redact(text)
         if counts:
             self._remember_found()
         elif len(text) <= _SHORT and made == text:
@@ -73,22 +74,13 @@ class Known:
         made, more = self._strike(made)
         return made, sum_counts(counts, more) if more else counts
 
-    def for_part(self, part: object, among: "Signs | None" = None) -> "_ForPart | None":
-        """The redaction of the texts in `part`; None where nothing could be taken out of them.
-
-        One look at all of them tells by what any of them may hold a secret; `among` is what one
-        at more than this has told.
-        """
-        from tacit.base import secrets
-
-        text = "".join(_add_texts(part, [])) if self._own else ""
-        if not self._own or (among is None and len(text) > _LONG and isinstance(part, Turn)):
-            return _ForPart(self, None, self._redact)
-        signs = secrets.signs_in(text, among)
-        if signs is None and not self._values:
-            return None
-        signs = signs or secrets.NO_SIGNS
-        return _ForPart(self, signs, partial(self._redact, among=signs))
+    def may_change(self, part: msgspec.Struct, most: float = inf) -> bool:
+        """Whether anything could be taken out of the texts in `part`: one look at all of them, if
+        they are no longer than `most`."""
+        if self._may_hold is None or self._values:
+            return True
+        data = msgspec.json.encode(part)
+        return len(data) > most or self._may_hold(data)
 
     def redacted_turn(self, turn: Turn) -> tuple[Turn, dict[str, int]]:
         """`turn` without secrets, whatever the order in which it tells and repeats them."""
@@ -132,43 +124,6 @@ class Known:
         return text, counts
 
 
-class _ForPart:
-    """The redaction of one session for a part of it."""
-
-    def __init__(self, known: Known, signs: "Signs | None", redact: Redact) -> None:
-        self._known, self._signs, self._redact = known, signs, redact
-
-    def __call__(self, text: str) -> tuple[str, Mapping[str, int]]:
-        return self._known._without(text, self._redact)
-
-    def for_part(self, part: object) -> "_ForPart | None":
-        """The redaction for a part of this one."""
-        return self._known.for_part(part, self._signs)
-
-
-def _add_texts(data: object, texts: list[str]) -> list[str]:
-    """`texts`, with all those in `data`, a line each, behind the name that it has."""
-    if isinstance(data, str):
-        texts += (data, "\n")
-    elif isinstance(data, _LISTS):
-        for part in data:
-            _add_texts(part, texts)
-    elif isinstance(data, _NAMED):
-        named = data if isinstance(data, dict) else msgspec.structs.asdict(data)
-        for name, part in named.items():
-            if isinstance(part, str):
-                texts += (str(name), "=", part, "\n")
-            else:
-                texts += (str(name), "\n")  # also of nothing: a name may be a secret
-                if part:
-                    _add_texts(part, texts)
-    return texts
-
-
-# `list | tuple` would be made anew each time.
-_LISTS, _NAMED = (list, tuple), (dict, msgspec.Struct)
-
-
 def _is_odd(value: str) -> bool:
     """Whether a value would hardly stand anywhere by chance: no word, no number, no path."""
     from tacit.base.placeholders import is_path
@@ -197,21 +152,39 @@ def redacted(
 ) -> tuple[S, dict[str, int]]:
     """`value` with all its texts redacted but those of the fields in `keep`."""
     counts: dict[str, int] = {}
-    for_value = redact.for_part(value) if isinstance(redact, Known) else redact
-    if for_value is None:
+    if isinstance(redact, Known) and isinstance(value, Turn) and value.steps:
+        if not redact.may_change(value, _LONG):
+            return value, counts
+        # Most steps hold nothing.
+        rest, counts = redacted(msgspec.structs.replace(value, steps=()), redact, keep)
+        steps = tuple([_redacted_step(step, redact, counts) for step in value.steps])
+        return msgspec.structs.replace(rest, steps=steps), counts
+    if isinstance(redact, Known) and not redact.may_change(value):
         return value, counts
-    plain = msgspec.to_builtins(value, builtin_types=(datetime,))  # no secret is a moment
+    plain = _plain(value)
     made = {
-        name: redacted_data(part, for_value, counts) if name not in keep and part else part
+        name: redacted_data(part, redact, counts) if name not in keep and part else part
         for name, part in plain.items()
     }
     return value if made == plain else msgspec.convert(made, type(value)), counts
 
 
+def _redacted_step(step: Step, known: Known, counts: dict[str, int]) -> Step:
+    if not known.may_change(step):
+        return step
+    plain = _plain(step)
+    made = redacted_data(plain, known, counts)
+    return step if made == plain else msgspec.convert(made, type(step))
+
+
+def _plain(value: msgspec.Struct) -> Any:
+    return msgspec.to_builtins(value, builtin_types=(datetime,))  # no secret is a moment
+
+
 def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = None) -> Any:
     """Plain data with all its texts redacted, at any depth; `counts` is added to."""
 
-    def clean(text: str, redact: Redact) -> str:
+    def clean(text: str) -> str:
         if len(text) < 6:  # no secret is that short
             return text
         made, found = redact(text)
@@ -220,33 +193,29 @@ def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = Non
                 counts[rule] = counts.get(rule, 0) + times
         return made
 
-    def entry(key: str, part: Any, redact: Redact) -> Any:
+    def entry(key: str, part: Any) -> Any:
         # `{"password": "…"}`: the name tells what the value alone does not.
         if isinstance(part, str) and len(part) < 400 and not part.isspace():
             prefix = f"{key}="
-            made = clean(prefix + part, redact)
+            made = clean(prefix + part)
             if made.startswith(prefix):
                 return made[len(prefix) :]
-        return walk(part, redact)
+        return walk(part)
 
-    def walk(part: Any, redact: Redact) -> Any:
+    def walk(part: Any) -> Any:
         if isinstance(part, str):
-            return clean(part, redact)
+            return clean(part)
         if isinstance(part, dict):
-            return {
-                named(str(key), redact): entry(str(key), inner, redact)
-                for key, inner in part.items()
-            }
-        if isinstance(part, list | tuple):
-            return type(part)([in_list(inner, redact) for inner in part])
+            return {named(str(key)): entry(str(key), inner) for key, inner in part.items()}
+        if isinstance(part, _LISTS):
+            return type(part)([walk(inner) for inner in part])
         return part
 
-    def in_list(part: Any, redact: Redact) -> Any:
-        for_part = redact.for_part(part) if isinstance(redact, Known | _ForPart) else redact
-        return part if for_part is None else walk(part, for_part)
-
-    def named(key: str, redact: Redact) -> str:
+    def named(key: str) -> str:
         # No secret is a name.
-        return key if len(key) < 20 and key.isidentifier() else clean(key, redact)
+        return key if len(key) < 20 and key.isidentifier() else clean(key)
 
-    return walk(data, redact)
+    return walk(data)
+
+
+_LISTS = (list, tuple)  # `list | tuple` would be made anew each time

@@ -320,7 +320,7 @@ _FORGOTTEN = Alternatives(
     re.IGNORECASE,
 )
 # That the agent is to do itself what it told the user to do.
-_YOURSELF = late_pattern(
+_YOURSELF = Alternatives(
     r"\b(?:do|run|execute|start|check|test|fix|install|try|verify|perform)\s+(?:(?:it|that|this|those|these|them|all|everything"
     r"|the)\b[^.?!,]{0,40}\s)?(?:(?:by\s+)?yourself|on\s+your\s+own|for\s+me)\b"
     r"|\bable\s+to\s+\w+\s+(?:\w+\s+)?by\s+yourself\b|\byou\s+can\s+do\s+(?:that|it|this|those|them)(?:\s+(?:too|yourself|for\s+me))\b"

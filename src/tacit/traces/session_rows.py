@@ -154,6 +154,8 @@ WIDE = (
     "\U00020000-\U0003134f"
 )  # fmt: skip
 WIDE_CHARACTER = late_pattern(f"([{WIDE}])")
+_WIDE_BYTE = late_pattern(rb"[\xe3-\xf4]")
+"""Each of them begins with such a byte, and what else stands in most texts does not."""
 INDEXED = 3
 """The way in which a turn's texts are put into the full text, kept with each: to take a turn out of
 it, the same texts are needed again. In the first, results were cut and only the first level of
@@ -164,7 +166,9 @@ _MAX_FAILED = 2000
 
 def spaced(text: str) -> str:
     """`text` with spaces around each character of a language that has none between words."""
-    return text if text.isascii() else WIDE_CHARACTER.sub(r" \1 ", text)
+    if text.isascii() or not _WIDE_BYTE.search(text.encode(errors="replace")):
+        return text  # mostly a dash or a tick
+    return WIDE_CHARACTER.sub(r" \1 ", text)
 
 
 def indexed_texts(turn: Turn, way: int = INDEXED) -> tuple[str, str, str]:
@@ -420,7 +424,7 @@ class SessionRows:
         self, session: int, head: Head, new: bool, known: Known, *, whole: bool = True
     ) -> Written:
         """Bring the session's row up to date with its turns, which were `whole` written now."""
-        if self._strike_earlier(session, known):
+        if known.last_found_in and self._strike_earlier(session, known):
             self.merge_text()
         head, counts = redacted(head, known, _NOT_REDACTED)
         self._connection.execute(
@@ -450,12 +454,11 @@ class SessionRows:
                 "rules": self._version,
             },
         )
-        self._connection.execute(_DROP_COUNTED, (session,))
-        turns = self._connection.execute(
-            "SELECT turns FROM sessions WHERE id = ?", (session,)
-        ).fetchone()["turns"]
-        taken_out = sum_counts(counts, *(taken for _, taken in self.of_turns(session)))
-        return Written("new" if new else "grown", head.id, turns, taken_out, head.skipped)
+        if head.parent or not new:
+            self._connection.execute(_DROP_COUNTED, (session,))
+        turns = self.of_turns(session)
+        taken_out = sum_counts(counts, *(taken for _, taken in turns))
+        return Written("new" if new else "grown", head.id, len(turns), taken_out, head.skipped)
 
     def digest(self, session: int, first: int) -> bytes:
         """A session as it is stored, from a turn on, but for where it was read from."""

@@ -511,6 +511,7 @@ _TONGUES = {
     "Vietnamese": "vietnamese|tiếng\\s+việt|ベトナム語|越南[文语]",
 }
 _NAMED = "|".join(_TONGUES.values())
+_ANY_TONGUE = Alternatives(_NAMED, re.IGNORECASE)
 # What is said, written or shown is to be in a language.
 _IN_TONGUE = late_pattern(
     rf"\b(?:in|into|to|auf|ins|en|au|em|para|na|po|по|на)[\s-]+(?:the\s+|het\s+|plain\s+|simple\s+)?({_NAMED})"
@@ -528,7 +529,7 @@ _TRANSLATES = late_pattern(
 def asked_tongue(sentence: str) -> str:
     """The language that something is asked to be in, by its English name; empty where none is, or
     where a product's translations are meant."""
-    found = [*_IN_TONGUE.finditer(sentence)]
+    found = [*_IN_TONGUE.finditer(sentence)] if _ANY_TONGUE.search(sentence) else []
     if not found or _TRANSLATES.search(sentence):
         return ""
     named = str(next(filter(None, found[-1].groups())))
@@ -567,7 +568,7 @@ def followed_page(text: str) -> str:
 
 def worked_command(text: str) -> str:
     """The line with a command that the user says worked; empty where there is none."""
-    found = _WORKED.search(text)
+    found = _WORKED.search(text) if ":" in text or "：" in text else None
     if found is None or not re.search(r"[-/=]|\s\w", found["command"]):
         return ""
     return " ".join(found[0].split())

@@ -19,7 +19,10 @@ from tacit.ui.cli import command as declared_commands
 from tacit.ui.cli.app import commands
 from tacit.ui.cli.command import leaving_in_order
 
-HEAVY = {"rich", "msgspec", "tantivy", "yaml", "asyncio", "filelock", "platformdirs", "pydantic"}
+HEAVY = {
+    "rich", "msgspec", "tantivy", "ahocorasick_rs", "yaml", "asyncio", "filelock", "platformdirs",
+    "pydantic",
+}  # fmt: skip
 
 
 class TestStart:
