@@ -2,7 +2,7 @@
 
     python scripts/fit_worth.py [--left-out]
 
-The sentences are those of real sessions of 33 people, as numbers alone, a line each
+The sentences are those of real sessions of 51 people, as numbers alone, a line each
 (`tests/fixtures/typed-sentences.jsonl`): the person, the things worth keeping that it says, by a
 reader who knew no rule, and its signs. What is said in many sentences weighs less in each.
 `--left-out` says how good the best sentences of each person are by what is fitted to all others.

@@ -454,8 +454,8 @@ def spoken(*prompts: str) -> list[Trace]:
     [
         ("write docstring comments in the imperative", "these comments, in the imperative please",
          "put the comments in the imperative mood"),
-        ("Kommentare bitte im Imperativ", "den Kommentar im Imperativ, bitte",
-         "die Kommentare im Imperativ halten"),
+        ("Kommentare bitte im Imperativ halten", "die Kommentare im Imperativ halten",
+         "auch hier die Kommentare im Imperativ halten"),
         ("テストは表形式で書いて", "前に言った通り、このテストも早く表形式にして",
          "テストを表形式にして"),
         ("测试用表驱动的写法", "这里的测试也要表驱动", "把测试改成表驱动"),
@@ -528,6 +528,8 @@ def test_an_act_that_the_user_has_to_ask_after_is_done_unasked() -> None:
     assert "without being asked" in draft(found[0]).text
     feared = ("you did not just push to main, did you?",) * 3
     assert of_kind(count_findings(spoken(*feared)), RequestFinding) == []
+    kept = of_kind(count_findings(spoken("let me push the work myself", *said[:2])), RequestFinding)
+    assert [one for one in kept if one.verb == "forgotten"] == []
 
 
 def test_the_later_word_comes_first() -> None:
@@ -1070,6 +1072,15 @@ def test_a_check_that_always_objects_is_a_check() -> None:
     assert [rate.purpose for rate in both.rates] == ["bun run typecheck"]
 
 
+def test_a_program_that_is_not_there_is_told_as_such() -> None:
+    """And not as something that nothing mends."""
+    said = "speckit : The term 'speckit' is not recognized as the name of a cmdlet"
+    traces = sessions(["Go", ran("speckit run all", said, failed=True)], number=4)
+    text = "".join(draft(one).text for one in count_findings(traces))
+    assert "speckit" in text
+    assert "Nothing was seen to mend it" not in text
+
+
 def test_a_name_is_made_of_words_that_tell() -> None:
     """Not of a whole sentence, where there are no spaces, nor of the agent's name."""
     rule = "Claude Code に指示です。表は必ず日付順にしてください。"
@@ -1249,9 +1260,10 @@ def test_the_language_that_is_asked_for_is_one_subject() -> None:
     assert [type(one) for one in ruled] == [WishFinding]
 
 
-def test_acts_that_were_asked_after_are_one_and_outweigh_an_older_ban() -> None:
-    """Commit and push go together, and who asks after them no longer keeps them."""
-    said = ("Next time let me commit.", "did you commit?", "Did you push it?")
+def test_acts_that_were_asked_after_are_one() -> None:
+    """Commit and push go together; after an older ban nobody knows what is wanted."""
+    said = ("did you commit?", "Did you push it?")
+    assert count_findings(spoken("Next time let me commit.", *said)) == []
     (one,) = count_findings(spoken(*said))
     assert isinstance(one, RequestFinding)
     assert (one.verb, one.thing, len(one.sessions)) == ("forgotten", "commit and push", 2)

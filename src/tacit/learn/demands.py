@@ -7,7 +7,7 @@ sessions show by counting is `findings.py`'s.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
 
@@ -343,6 +343,20 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
                 project=project, sessions=sessions, verb=verb, thing=thing,
                 quotes=quotes, of=len(traces),
             )  # fmt: skip
+
+
+_ACT = r"(commit|push|merge|deploy|release)\w*"
+_RESERVED = re.compile(
+    rf"\b(?:{NOT}\s+{_ACT}|let\s+me\s+{_ACT}|i(?:['’]?ll|\s+will)\s+{_ACT}|{_ACT}\b.{{0,20}}\bmyself)",
+    re.IGNORECASE,
+)
+
+
+def reserved_acts(told: Iterable[str]) -> set[str]:
+    """The acts that the user keeps to themselves, or does not want."""
+    acts = (_RESERVED.findall(text) for text in told)
+    kept = {act.casefold() for every in acts for one in every for act in one if act}
+    return kept | ({"commit", "push"} if kept & {"commit", "push"} else set())
 
 
 def _told_to_use(tongue: str, traces: list[CountedSession]) -> list[str]:

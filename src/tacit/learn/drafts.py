@@ -41,6 +41,7 @@ from tacit.learn.rates import Rate
 from tacit.learn.troubles import REFUSED_FOR, SANDBOX, SHELL, Hook, Trouble
 from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
+from tacit.traces.outcomes import absent_program
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
 
@@ -302,7 +303,7 @@ def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
         return _machine_skill(finding, where)
     works = list(dict.fromkeys(form for trouble in finding.troubles for form in trouble.works))
     standing = next((t for t in finding.troubles if t.standing), None)
-    if not works and standing:
+    if not works and standing and not absent_program(standing.error):
         about = (
             f"{program} fails in {where}: {shorten(standing.error, 160)}. Use before {program} in"
             f" {where}, or when it fails."
@@ -317,7 +318,7 @@ def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
             f"{program} is not installed where {where} is worked on, and calls of it fail. Use"
             f" before typing {program} in {where}."
         )
-        body = [f"# No `{program}` in {where}", "", "Do without it:", ""]
+        body = [f"# No `{program}` in {where}", "", "Do without it, or look what it is called:", ""]
         return f"{where}-no-{program}", about, [*body, *map(_trouble, finding.troubles)]
     about = (
         f"How {program} is called in {where}: as {works[0]}, and which calls of it fail there. Use"

@@ -28,6 +28,7 @@ from tacit.learn.demands import (
     WishFinding,
     refusal_findings,
     request_findings,
+    reserved_acts,
     unwanted_programs,
     wish_findings,
 )
@@ -59,7 +60,6 @@ from tacit.traces.command_purposes import purpose_of, work_class
 from tacit.traces.observations import is_unsafe
 from tacit.traces.outcomes import CALLED_WRONGLY, absent_program
 from tacit.traces.trace import Trace
-from tacit.traces.wishes import NOT
 
 
 class ChecksFinding(Finding, frozen=True, kw_only=True):
@@ -126,27 +126,28 @@ def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
     every = [trace for own in by_project.values() for trace in own]
     wishes = wish_findings(every, found, voices)
     place = {session.id: (session.ended, session.id) for session in every}
-    found += [wish for wish in wishes if not _is_taken_back(wish, found, place)]
+    told = [wish for wish in wishes if not _is_taken_back(wish, found, place)]
+    found = [f for f in found if not _is_reserved(f, by_project)] + told
     said = (WishFinding, RefusalFinding, RemarksFinding)
     of = {session.project: session.repository for session in every if session.repository}
     found = [msgspec.structs.replace(f, repository=of.get(f.project, "")) for f in found]
     return sorted(found, key=lambda f: (not isinstance(f, said), -len(f.sessions), f.project))
 
 
-_ACT = r"(commit|push|merge|deploy|release)\w*"
-_RESERVED = re.compile(
-    rf"\b(?:{NOT}\s+{_ACT}|let\s+me\s+{_ACT}|i(?:['’]?ll|\s+will)\s+{_ACT}|{_ACT}\b.{{0,20}}\bmyself)",
-    re.IGNORECASE,
-)
+def _is_reserved(found: Finding, sessions: Mapping[str, list[CountedSession]]) -> bool:
+    """Whether an act that was asked after is one that the user once kept to themselves: then nobody
+    knows whether it was forgotten."""
+    if not isinstance(found, RequestFinding) or found.verb != "forgotten":
+        return False
+    own = (said.text for trace in sessions[found.project] for said in trace.said)
+    return not reserved_acts(own).isdisjoint(found.thing.split(" and "))
 
 
 def _is_taken_back(
     wish: WishFinding | RemarksFinding, found: Iterable[Finding], place: Mapping[str, Any]
 ) -> bool:
     """Whether an act that the user kept to themselves is asked of the agent in later sessions."""
-    acts = (_RESERVED.findall(quote.text) for quote in wish.quotes)
-    kept = {act.casefold() for every in acts for one in every for act in one if act}
-    kept |= {"commit", "push"} if kept & {"commit", "push"} else set()
+    kept = reserved_acts(quote.text for quote in wish.quotes)
     last = max(place[session] for session in wish.sessions)
     return any(
         sum(place[session] > last for session in one.sessions) >= FEWEST

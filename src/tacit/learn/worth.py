@@ -51,23 +51,23 @@ class Worth(NamedTuple):
         return 1 / (1 + math.exp(-BIAS - sum(map(float.__mul__, self, WEIGHTS))))
 
 
-BIAS = -5.75
+BIAS = -5.33
 WEIGHTS = Worth(
-    beside=-2.14,
-    again=0.62,
-    twice=0.89,
-    often=1.22,
-    length=0.62,
-    together=2.89,
-    wished=0.54,
-    against=1.54,
-    changed=-0.25,
-    first=-0.24,
-    asks=0.81,
-    numbers=-0.38,
+    beside=-2.00,
+    again=0.73,
+    twice=0.38,
+    often=1.66,
+    length=0.57,
+    together=2.70,
+    wished=0.63,
+    against=1.23,
+    changed=-0.50,
+    first=-0.22,
+    asks=0.63,
+    numbers=-0.34,
 )
 
-KEPT, ALONE, DOUBTED = 0.15, 0.25, 0.05
+KEPT, ALONE, DOUBTED = 0.18, 0.25, 0.06
 """The chance from which on a sentence is kept that was said in several sessions, or in one, and
 that below which not even a wish is."""
 MUCH, NEARLY = 0.35, 0.5
