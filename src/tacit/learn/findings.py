@@ -127,7 +127,7 @@ def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
     wishes = wish_findings(every, found, voices)
     place = {session.id: (session.ended, session.id) for session in every}
     told = [wish for wish in wishes if not _is_taken_back(wish, found, place)]
-    found = [f for f in found if not _is_reserved(f, by_project)] + told
+    found = [*(f for f in found if not _is_reserved(f, by_project)), *told]
     said = (WishFinding, RefusalFinding, RemarksFinding)
     of = {session.project: session.repository for session in every if session.repository}
     found = [msgspec.structs.replace(f, repository=of.get(f.project, "")) for f in found]
