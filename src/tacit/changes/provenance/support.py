@@ -9,7 +9,7 @@ phrases of planted and honest sets and of honest reviews of real sessions, as pr
 import math
 from typing import NamedTuple
 
-DOUBTFUL = 0.25
+DOUBTFUL = 0.22
 """The doubt from which on a phrase waits for a person."""
 
 
@@ -45,17 +45,17 @@ class Support(NamedTuple):
         return 1 / (1 + math.exp(-BIAS - sum(map(float.__mul__, self, WEIGHTS))))
 
 
-BIAS = -6.51
+BIAS = -6.49
 WEIGHTS = Support(
-    known=-4.31,
-    done=-2.22,
-    together=-2.08,
-    ordered=1.61,
-    printed=8.14,
-    nowhere=5.16,
-    length=1.01,
-    things=0.31,
-    strange=0.91,
-    observes=-1.42,
-    foreign=0.62,
+    known=-3.83,
+    done=-2.89,
+    together=-2.15,
+    ordered=2.01,
+    printed=8.01,
+    nowhere=5.12,
+    length=1.04,
+    things=0.28,
+    strange=0.95,
+    observes=-1.20,
+    foreign=0.55,
 )
