@@ -34,6 +34,7 @@ from tacit.changes.effect import Effect
 from tacit.changes.git_store import tree_id
 from tacit.changes.inbox import Proposal
 from tacit.changes.journal import OpenPlace
+from tacit.changes.left_out import Apart, set_apart
 from tacit.changes.neighbours import Neighbours
 from tacit.changes.policy import Decision, Rules
 from tacit.skills.library import used_by_schedules
@@ -95,12 +96,6 @@ def refused_verdict(
         skill=change.skill,
         refusal=refusal,
         offer=dict(offer or {}),
-    )
-
-
-def applied_verdict(change: Change, version: str, notes: tuple[str, ...] = ()) -> Verdict:
-    return Verdict(
-        outcome="applied", change=change.id, skill=change.skill, version=version, notes=notes
     )
 
 
@@ -193,6 +188,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     overridden: tuple[str, ...] = ()
     """Rules that the user set aside and that would have refused."""
+    apart: Apart | None = None
+    """Lines that wait by themselves: then all else is of the change without them."""
 
 
 Check = Callable[[Effect], Sequence[Refusal]]
@@ -251,6 +248,10 @@ class Judge:
             notes=tuple(notes),
             overridden=tuple(dict.fromkeys(overridden)),
         )
+
+    def judge_part(self, effect: Effect, judgement: Judgement) -> tuple[Effect, Judgement] | None:
+        """What can land of a change that waits for some lines alone; None where it waits whole."""
+        return set_apart(effect, judgement, self.judge, self._scanner)
 
     def _judge_scan(self, effect: Effect, asks: list[Refusal], notes: list[str]) -> list[Refusal]:
         skill = effect.after or effect.restored
@@ -338,7 +339,9 @@ def _scan_refusal(effect: Effect, found: "Finding") -> Refusal:
     lines = file.data.decode("utf-8", "replace").split("\n") if file is not None else []
     text = lines[found.line - 1].strip() if 0 < found.line <= len(lines) else ""
     marked = _marked(found.file, found.line, found.rule, found.message, text)
-    return msgspec.structs.replace(marked, hint=found.fix, overridable=found.overridable)
+    return msgspec.structs.replace(
+        marked, hint=found.fix, overridable=found.overridable, whole=found.whole
+    )
 
 
 def _marked(file: str, line: int, rule: str, why: str, text: str) -> Refusal:

@@ -19,6 +19,7 @@ from itertools import islice
 import msgspec
 
 from tacit.base.display import shorten
+from tacit.changes.left_out import MARKER
 from tacit.changes.provenance.consequences import (
     EFFECT_RULE,
     Consequence,
@@ -153,7 +154,7 @@ class Witness:
         self._outputs = sources.printed
         self._left_out = sources.left_out
         self._handed = sources.handed
-        self._known: set[str] = set()
+        self._known = {folded_text(form) for form in (MARKER, f"# {MARKER}")}
         self._things: dict[Body, frozenset[str]] = {}
 
     @property
@@ -597,4 +598,5 @@ def _finding(
         message=message,
         fix=fix or "leave it out; say only what the user asked for and what the agent did",
         overridable=severity != "block",
+        whole=fix == _LOOK or kind == "language",
     )

@@ -415,7 +415,7 @@ def earlier_verdict(gate: Gate, change: str, skill: str) -> Verdict | None:
     """
     for opened in gate.open_places.values():
         if version := opened.history.knows(change, skill):
-            return Verdict(outcome="applied", change=change, skill=skill, version=version)
+            return gate.applied_verdict(change, skill, version)
     try:
         proposal = gate.inbox.get(change)
     except NotFound:
@@ -446,9 +446,7 @@ def landed_before(gate: Gate, job: str, what: LandedKind = "skill") -> list[Land
         for version in opened.history.latest(1000):
             record = version.record
             if record.change == landing_id(job, record.skill, what):
-                verdict = Verdict(
-                    outcome="applied", change=record.change, skill=record.skill, version=version.id
-                )
+                verdict = gate.applied_verdict(record.change, record.skill, version.id)
                 is_new = record.kind == "create"
                 found[record.change] = LandedChange(record.skill, is_new, verdict, what)
     return list(found.values())
