@@ -105,7 +105,7 @@ def test_edit_of_little_else_waits_whole() -> None:
 
 
 LINE = st.sampled_from(
-    ["", "", "# Title", "Text:", "Text ASK", "- item", "  - inner ASK", "1. step:", "But ASK", "```",
+    ["", "# Title", "Text:", "Text ASK", "- item", "  - inner ASK", "1. step:", "But ASK", "```",
      "~~~", "| a |", "> quote ASK", "    code", "---", "ASK:", "**Bold ASK**", "\tx", "It is."]
 )  # fmt: skip
 
@@ -199,7 +199,7 @@ def test_undone_lines_say_so(kit: Any) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_kill_between_the_halves(kit: Any, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
-    """Killed once the skill is there, before or after its lines wait: whoever is next finds both."""
+    """Killed once the skill is there, before or after its lines wait: the next one finds both."""
 
     class Stop(BaseException):
         pass

@@ -115,11 +115,12 @@ def _as_written(ask: Refusal, cut: "Cut | None") -> Refusal:
 
 
 def _apart(change: Change, cut: "Cut", text: str, marks: list[Refusal]) -> Apart:
+    lines = counted(cut.number, "line")
     put_back = msgspec.structs.replace(
         change,
         id=lines_id(change.id),
         operations=edits_between(cut.text, text, SKILL_FILE),
-        reason=f"{counted(cut.number, 'line')} left out of {change.id[-8:]}: {change.reason}",
+        reason=f"put back {lines} left out of {change.id[-8:]}: {change.reason}",
         base="",
         overrides=(),
         group="",

@@ -296,14 +296,12 @@ def _write_account(account: "RepairAccount") -> None:
 def _how_to_see(change: str) -> str:
     """How a change can be seen: in the inbox, or, once it landed, with the way back."""
     from tacit.changes.inbox import Inbox
-    from tacit.changes.left_out import waits_note
 
     short = change[-8:]
     try:
         proposal = Inbox().get(change)
-    except NotFound:  # it never waited, or lines of it alone do
-        lines = f" · {waits_note(waits.change)}" if (waits := Inbox().lines_of(change)) else ""
-        return f"see it: tacit diff {short} · undo: tacit undo {short}{lines}"
+    except NotFound:  # it never waited
+        return f"see it: tacit diff {short} · undo: tacit undo {short}"
     if proposal.state == "accepted":
         short = proposal.applied_as[-8:]
         return f"accepted; see it: tacit diff {short} · undo: tacit undo {short}"
