@@ -59,6 +59,7 @@ def cut(body: str, old: str | None = None) -> str | None:
         ("| ASK | b |\n|---|---|\n| c | d |\n\nAfter.", "{}\n\nAfter."),
         ("> ASK\n> more\n\nAfter.", "> {}\n\nAfter."),
         ("1. one\r\n2. ASK\r\n3. three\r", "1. one\r\n2. {}\r\n3. three\r"),
+        ("1. one\r\n2. ASK\r\n3. ASK\n\n4. four", "1. one\r\n2. {}\r\n\n4. four"),
         (f"- {MARKER}\n- ASK\n- three", f"- {MARKER}\n- {{}}\n- three"),
     ],
 )
@@ -311,3 +312,11 @@ def test_support_files_land_too(kit: Any) -> None:
     with acting_as("user"):
         assert kit.gate.accept(kit.gate.waiting()[0]).applied
     assert "- ASK\n" in kit.text("notes")
+
+
+def test_windows_line_ends_come_back_once() -> None:
+    """Lines at the very end of a text with Windows line ends are put back as they were."""
+    new = "a\r\nb\r\n- x\r\n- y"
+    files = {"SKILL.md": File(f"a\r\nb\r\n- {MARKER}".encode())}
+    edits = edits_between(files["SKILL.md"].data.decode(), new, "SKILL.md")
+    assert apply_operations(files, edits)["SKILL.md"].data.decode() == new

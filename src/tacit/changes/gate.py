@@ -49,6 +49,7 @@ from tacit.changes.gate_steps import (
     Question,
     Scanner,
     always_asks,
+    applied_verdict,
     check_author,
     made_to_wait,
     marked_first,
@@ -64,7 +65,7 @@ from tacit.changes.git_store import change_ref, tree_id
 from tacit.changes.history import ref_updates
 from tacit.changes.inbox import Inbox, Proposal
 from tacit.changes.journal import JournalEntry, OpenPlace, Overtaken, carry_out
-from tacit.changes.left_out import Apart, waits_note
+from tacit.changes.left_out import Apart
 from tacit.changes.neighbours import LibraryNeighbours, Neighbours
 from tacit.changes.place import Place, places_here
 from tacit.changes.policy import rules_of
@@ -428,7 +429,7 @@ class Gate:
                 return held
         with opened.writing() as root:
             if version := opened.history.knows(change.id, change.skill):
-                return self.applied_verdict(change.id, change.skill, version)
+                return applied_verdict(self.inbox, change.id, change.skill, version)
             effect, judgement, held = self._judge_effect(opened, root, change, consent, copy_of)
             if held is not None:
                 return held
@@ -442,19 +443,7 @@ class Gate:
                 apart = None  # the user said no to these lines
             version = land(opened, root, change, effect.actions, details, self.clock.now(), apart)
         self._announce(opened, change, effect.actions, version)
-        return self.applied_verdict(change.id, change.skill, version, judgement.notes)
-
-    def applied_verdict(
-        self, change: str, skill: str, version: str, notes: tuple[str, ...] = ()
-    ) -> Verdict:
-        """The verdict on a change that has landed, with what of it still waits."""
-        apart = ""
-        with suppress(OSError, TacitError):  # it has landed, whatever the inbox can say
-            if waits := self.inbox.lines_of(change):
-                apart, notes = waits.id, (waits_note(waits.change), *notes)
-        return Verdict(
-            outcome="applied", change=change, skill=skill, version=version, notes=notes, apart=apart
-        )
+        return applied_verdict(self.inbox, change.id, change.skill, version, judgement.notes)
 
     def _judge_effect(
         self, opened: OpenPlace, root: Folder, change: Change, consent: Consent, copy_of: str
@@ -567,7 +556,7 @@ class Gate:
                 undo.check_undo(opened.place, change, wanted)
                 version = land(opened, root, change, wanted, details, self.clock.now())
             self._announce(opened, change, wanted, version)
-            return self.applied_verdict(change.id, change.skill, version)
+            return applied_verdict(self.inbox, change.id, change.skill, version)
 
         return self._retried(opened, change, attempt)
 

@@ -8,13 +8,14 @@ The order of the steps, and what happens between them, is `gate`'s.
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
 from tacit.base.display import shorten
-from tacit.base.errors import Unwritable
+from tacit.base.errors import TacitError, Unwritable
 from tacit.changes import policy
 from tacit.changes.change import (
     BACKGROUND,
@@ -32,9 +33,9 @@ from tacit.changes.change import (
 from tacit.changes.containment import latin_reading
 from tacit.changes.effect import Effect
 from tacit.changes.git_store import tree_id
-from tacit.changes.inbox import Proposal
+from tacit.changes.inbox import Inbox, Proposal
 from tacit.changes.journal import OpenPlace
-from tacit.changes.left_out import Apart, set_apart
+from tacit.changes.left_out import Apart, set_apart, waits_note
 from tacit.changes.neighbours import Neighbours
 from tacit.changes.policy import Decision, Rules
 from tacit.skills.library import used_by_schedules
@@ -96,6 +97,19 @@ def refused_verdict(
         skill=change.skill,
         refusal=refusal,
         offer=dict(offer or {}),
+    )
+
+
+def applied_verdict(
+    inbox: Inbox, change: str, skill: str, version: str, notes: tuple[str, ...] = ()
+) -> Verdict:
+    """The verdict on a change that has landed, with what of it still waits."""
+    apart = ""
+    with suppress(OSError, TacitError):  # it has landed, whatever the inbox can say
+        if waits := inbox.lines_of(change):
+            apart, notes = waits.id, (waits_note(waits.change), *notes)
+    return Verdict(
+        outcome="applied", change=change, skill=skill, version=version, notes=notes, apart=apart
     )
 
 

@@ -81,6 +81,8 @@ def set_apart(
     new, old = effect.new.get(SKILL_FILE), effect.old.get(SKILL_FILE)
     if new is None or len(effect.actions) != 1 or effect.rules.noun != "skill":
         return None
+    if not judgement.asks:
+        return None
     try:
         text, before = new.data.decode(), old.data.decode() if old is not None else ""
     except UnicodeDecodeError:
@@ -204,7 +206,13 @@ def edits_between(old: str, new: str, path: str) -> tuple[Edit, ...]:
         if tag == "equal":
             continue
         first, last, after = start, end, then[there:there_end]
-        while last == first or _join(now).count(_join(now[first:last])) != 1:
+        # With Windows line ends, an edit has them too: without one it would get them a second time.
+        ends = "\r" if "\r\n" in _join(now) else ""
+        while (
+            last == first
+            or _join(now).count(_join(now[first:last])) != 1
+            or ends not in _join(now[first:last])
+        ):
             if first > 0:
                 first, after = first - 1, [now[first - 1], *after]
             else:

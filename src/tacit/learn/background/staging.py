@@ -42,6 +42,7 @@ from tacit.changes.change import (
 )
 from tacit.changes.containment import Escape, Folder, read_contents, remove_tree
 from tacit.changes.gate import Gate
+from tacit.changes.gate_steps import applied_verdict
 from tacit.changes.inbox import Proposal
 from tacit.learn.background.toolset import SKILLS_FOLDER, put_new
 
@@ -415,7 +416,7 @@ def earlier_verdict(gate: Gate, change: str, skill: str) -> Verdict | None:
     """
     for opened in gate.open_places.values():
         if version := opened.history.knows(change, skill):
-            return gate.applied_verdict(change, skill, version)
+            return applied_verdict(gate.inbox, change, skill, version)
     try:
         proposal = gate.inbox.get(change)
     except NotFound:
@@ -446,7 +447,7 @@ def landed_before(gate: Gate, job: str, what: LandedKind = "skill") -> list[Land
         for version in opened.history.latest(1000):
             record = version.record
             if record.change == landing_id(job, record.skill, what):
-                verdict = gate.applied_verdict(record.change, record.skill, version.id)
+                verdict = applied_verdict(gate.inbox, record.change, record.skill, version.id)
                 is_new = record.kind == "create"
                 found[record.change] = LandedChange(record.skill, is_new, verdict, what)
     return list(found.values())
