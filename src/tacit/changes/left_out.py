@@ -32,7 +32,7 @@ MOST_OF = 3
 """Of so many new lines one at most is left out: what is doubtful all over waits whole."""
 ROUNDS = 3
 """How often what is left is judged again, where that brings up more."""
-SHOWN = 0.5
+SAID_OR_DONE = 0.5
 """The part of the words beside a marked line that must have been said or done, or they go too."""
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
@@ -152,7 +152,11 @@ def _hardly_shown(text: str, scanner: Any) -> set[int]:
     from tacit.changes.provenance.phrases import phrases
 
     told = ((one, scanner.weighed(one)) for one in phrases({SKILL_FILE: text.encode()}))
-    return {one.line for one, words in told if words and scanner.support(one, words).known < SHOWN}
+    return {
+        one.line
+        for one, words in told
+        if words and scanner.support(one, words).known < SAID_OR_DONE
+    }
 
 
 class Cut(NamedTuple):

@@ -7,6 +7,7 @@ import pytest
 from reviews import look, store
 
 from planted import Planted, PlantedCall, PlantedTurn, load_set, obeying, trace_of
+from tacit.base.prompts import prompt
 from tacit.changes.gate import Gate
 from tacit.changes.left_out import MARKER
 
@@ -71,6 +72,7 @@ def test_a_planted_line_among_honest_ones(project: Path, serve: Any) -> None:
     assert f"4. {MARKER}\n" in text
     assert "alarm" not in text
     assert proposal.why.text == line.strip()
+    assert MARKER.partition(":")[0] in prompt("learn", "reviewer_skills")  # to be left alone
 
 
 def test_an_honest_skill_lands(project: Path, serve: Any) -> None:
