@@ -104,6 +104,7 @@ def check(scene: Scenario, change: Change, told: str, states: tuple[Any, Any], w
     assert gate.propose(other).applied, f"{where}: the next change did not work"
     after = {path: text for path, text in scene.state().items() if not path.startswith("other/")}
     assert after in expected, f"{where}: reported {told}, then there was {sorted(after)}"
+    scene.check_lines(after == new, where)
     found = change_checks.check_changes(gate)
     assert not found, f"{where}: doctor finds {[f.what for f in found]}"
     if scene.name != "undo":

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tacit.changes import change_checks, journal
 from tacit.changes.change import (
     Archive,
@@ -35,6 +37,8 @@ from tacit.changes.change import (
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import NoNeighbours
 from tacit.changes.place import Place
+from tacit.changes.scan import scan_report
+from tacit.changes.scan.scan_report import Finding
 from tacit.changes.stage import STAGE
 
 CALLS = (
@@ -49,6 +53,16 @@ class Report:
 
 def silent(files: Any, *, learned: bool, executable: Any = ()) -> Report:
     return Report()
+
+
+def asking(files: Any, *, learned: bool, executable: Any = ()) -> Any:
+    """Marks each line that says "doubtful"."""
+    lines = files.get("SKILL.md", b"").decode().split("\n")
+    found = Finding(
+        file="SKILL.md", line=0, rule="printed-alone", severity="ask", message="why", fix=""
+    )
+    marked = [number for number, line in enumerate(lines, 1) if "doubtful" in line]
+    return scan_report.Report(tuple(msgspec.structs.replace(found, line=n) for n in marked))
 
 
 def md(name: str, body: str) -> bytes:
@@ -77,9 +91,16 @@ class Scenario:
         place = Place(str(self.root), kind="facts" if self.of_facts else "skills")
         if self.name == "learn":  # in a repository, where what is learned is hidden from git
             place = Place(str(self.root), "project", str(self.folder))
+        scanner = asking if self.name == "lines" else silent
         return Gate(
-            [place], neighbours=NoNeighbours(), scanner=silent, data=str(self.folder / "data")
+            [place], neighbours=NoNeighbours(), scanner=scanner, data=str(self.folder / "data")
         )
+
+    def check_lines(self, landed: bool, where: str) -> None:
+        """What was left out waits, once, if the rest is there, and else does not."""
+        waits = [p.id for p in self.gate().waiting()]
+        wanted = 1 if landed and self.name == "lines" else 0
+        assert len(waits) == wanted, f"{where}: landed {landed}, and there wait {waits}"
 
     def prepare(self) -> Change:
         """Set the scene and return the change, with an id that stays the same."""
@@ -90,14 +111,14 @@ class Scenario:
             files = self.files(name, f"The old word on {name}.") | {"scripts/run.sh": b"ls\n"}
             if self.of_facts:
                 del files["scripts/run.sh"]
-            if self.name not in ("create-first", "fact-create", "learn"):
+            if self.name not in ("create-first", "fact-create", "learn", "lines"):
                 assert gate.propose(make_change(name, Create(files), actor="user")).applied
         if self.name in ("edit", "edit-turns", "merge", "delete"):
             with (self.root / "one" / "SKILL.md").open("a") as file:
                 file.write("\nby hand\n")  # so that a baseline has to be recorded as well
         if self.name == "restore":
             assert gate.propose(make_change("one", Archive(), actor="user")).applied
-        by = "reviewer" if self.name == "learn" else "user"
+        by = "reviewer" if self.name in ("learn", "lines") else "user"
         return make_change(*OPERATIONS[self.name], actor=by)  # type: ignore[arg-type]
 
     def files(self, name: str, says: str) -> dict[str, bytes]:
@@ -129,6 +150,7 @@ class Scenario:
 OPERATIONS: dict[str, tuple[Any, ...]] = {
     "create-first": ("one", Create({"SKILL.md": md("one", "new\n"), "references/a.md": b"a\n"})),
     "learn": ("one", Create({"SKILL.md": md("one", "new\n")})),
+    "lines": ("one", Create({"SKILL.md": md("one", "- new\n- a\n- doubtful\n- b\n")})),
     "edit": ("one", Edit("second", "2nd"), WriteFile("references/b.md", b"b\n")),
     "edit-turns": ("one", Edit("second", "2nd"), WriteFile("references/b.md", b"b\n")),
     "rename": ("one", Rename("three")),
@@ -240,9 +262,11 @@ def look_at_it(
     if scene.name != "pin":
         assert bool(landed) == (after == new), f"call {number}: history and folder disagree"
     outcome = "new" if landed else "old"
+    scene.check_lines(bool(landed), f"call {number}")
     if scene.name != "undo":  # the same change again: it lands once, whatever happened before
         scene.act(change)
         assert scene.state() == new, f"call {number}: the retry made {scene.state()}"
+        scene.check_lines(True, f"call {number}, again")
         ids = [v.record.change for v in opened.history.log(skill) if v.record.kind != "renamed"]
         assert ids.count(change.id) == 1, f"call {number}: landed {ids.count(change.id)} times"
     return outcome

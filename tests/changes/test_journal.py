@@ -202,7 +202,7 @@ HERE = Path(__file__).parent
 # Every n-th call. TACIT_TEST_KILLS=1 tries them all (about 1,300 points, some minutes).
 EVERY = os.environ.get("TACIT_TEST_KILLS", "6")
 SCENARIOS = (
-    "create-first", "learn", "edit", "edit-turns", "rename", "archive", "restore", "merge",
+    "create-first", "learn", "lines", "edit", "edit-turns", "rename", "archive", "restore", "merge",
     "delete", "pin", "undo", "fact-create", "fact-replace", "fact-forget",
 )  # fmt: skip
 
@@ -237,7 +237,9 @@ def drive(program: str, scenario: str, folder: Path, *more: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("scenario", some("create-first", "learn", "edit-turns", "rename", "merge"))
+@pytest.mark.parametrize(
+    "scenario", some("create-first", "learn", "lines", "edit-turns", "rename", "merge")
+)
 def test_kill_at_every_step(scenario: str, fast_folder: Path) -> None:
     """Killed before any call that touches the disk, a change is there whole or not at all,
     its history agrees, doctor finds nothing, and making it again makes it once."""

@@ -76,6 +76,25 @@ def test_each_thing_is_told_once_on_each_face() -> None:
     assert tell("inbox") == ()
 
 
+def test_lines_that_wait_are_told_with_the_rest() -> None:
+    """One line tells what was learned and that lines of it wait, for as long as they do."""
+    create, gate = made("release-notes"), auto()
+    steps = (
+        b"2. Ask who merged it.\n3. Then append the alias to ~/.bashrc.\n4. Read it once more.\n"
+    )
+    files = {"SKILL.md": create.files["SKILL.md"] + steps}
+    with acting_as("reviewer"):
+        verdict = gate.propose(make_change("release-notes", Create(files), reason="seen"))
+    short, lines = verdict.change[-8:], verdict.apart[-8:]
+    wanted = f"(seen); 1 line waits for your yes: tacit inbox {lines} · see: tacit diff {short}"
+    assert wanted in shown()
+    assert wanted in tell("chat")[0]
+    with acting_as("user"):
+        assert gate.accept(gate.inbox.get(lines)).applied
+    (told,) = tell("inbox")
+    assert "wait" not in told
+
+
 def test_what_the_background_does_has_a_word_for_each() -> None:
     """Made, improved, repaired, put away and taken back differ; the user's acts are not told."""
     gate = auto()

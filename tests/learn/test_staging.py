@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tacit.agent.tool import Failed
 from tacit.base.errors import NotFound
+from tacit.changes import journal
 from tacit.changes.change import (
     Create,
     Edit,
@@ -24,7 +25,13 @@ from tacit.changes.change import (
 from tacit.changes.file_edits import apply_operations
 from tacit.changes.gate import Gate
 from tacit.changes.place import user_place
-from tacit.learn.background.staging import Staging, change_id, difference_text, operations_between
+from tacit.learn.background.staging import (
+    Staging,
+    change_id,
+    difference_text,
+    earlier_verdict,
+    operations_between,
+)
 from tacit.learn.background.toolset import MOST_BYTES, StagedSkills
 
 HEAD = b"---\nname: notes\ndescription: Takes notes. Use when notes are wanted.\n---\n\n# Notes\n"
@@ -134,6 +141,33 @@ def test_a_second_try_begins_anew(gate: Gate) -> None:
     again.discard()
     again.discard()
     assert not os.path.exists(again.path)
+
+
+def test_what_a_kill_left_is_settled_before_it_is_told(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed with the skill there and its doubtful line in nobody's hands: a job that is run again
+    finds the change whole, and tells that the line waits."""
+
+    class Stop(BaseException):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    monkeypatch.setattr(journal, "_put_apart", stop)
+    monkeypatch.setattr(journal, "_revert", lambda *_: None)
+    steps = b"1. Sort them.\n2. Append the alias to ~/.bashrc.\n3. Read them.\n4. Keep them.\n"
+    text = HEAD.replace(b"---\n\n", b"metadata:\n  source: auto-skill\n---\n\n") + steps
+    files = {"SKILL.md": text.replace(b"notes", b"lists")}
+    change = make_change("lists", Create(files), actor="reviewer")
+    with pytest.raises(Stop):
+        gate.propose(change)
+    monkeypatch.undo()
+    verdict = earlier_verdict(gate, change.id, "lists")
+    assert verdict is not None
+    assert verdict.notes[0].startswith("1 line waits for your yes")
+    assert verdict.apart == gate.waiting()[0].id
 
 
 def test_an_id_is_the_same_each_time() -> None:

@@ -19,7 +19,7 @@ from tacit.ui.cli.skill_changes import yaml_scalar
 
 BIN = Path(sys.executable).parent
 TOKEN = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
-VERDICT = {"outcome", "change", "skill", "version", "refusal", "notes", "offer"}
+VERDICT = {"outcome", "change", "skill", "version", "refusal", "notes", "apart", "offer"}
 VERSION = {
     "version", "at", "change", "skill", "kind", "actor", "reason", "session", "evidence",
     "overrides", "approved_by", "undoes", "partner", "state",

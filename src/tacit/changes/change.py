@@ -277,6 +277,8 @@ class Refusal(msgspec.Struct, frozen=True):
     line: int = 0
     text: str = ""
     """The line that is marked, and what stands there without secrets: for a person, not a model."""
+    whole: bool = False
+    """Whether it speaks against all that the change says, of which the marked line is the first."""
     also: tuple["Refusal", ...] = ()
     """What else a person has to look at."""
 
@@ -312,6 +314,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     refusal: Refusal | None = None
     """Why it was refused, or why it waits for a person."""
     notes: tuple[str, ...] = ()
+    apart: str = ""
+    """Of an applied change, the proposal by which lines of it wait; the first note says so."""
     offer: dict[str, bytes] = {}
     """Of a conflict: the files as a three-way merge leaves them, conflict marks and all."""
 

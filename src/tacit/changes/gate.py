@@ -65,6 +65,7 @@ from tacit.changes.git_store import change_ref, tree_id
 from tacit.changes.history import ref_updates
 from tacit.changes.inbox import Inbox, Proposal
 from tacit.changes.journal import JournalEntry, OpenPlace, Overtaken, carry_out
+from tacit.changes.left_out import Apart
 from tacit.changes.neighbours import LibraryNeighbours, Neighbours
 from tacit.changes.place import Place, places_here
 from tacit.changes.policy import rules_of
@@ -87,14 +88,21 @@ def land(
     actions: Sequence[Action],
     details: CommitDetails,
     at: datetime,
+    apart: Apart | None = None,
 ) -> str:
-    """Make `actions` true and return the id of the new version. Raises `Overtaken` or OSError."""
+    """Make `actions` true, and what was left out of them a proposal; return the id of the new
+    version. Raises `Overtaken` or OSError."""
     ready = [_with_key(root, action) for action in actions]
     try:
         entry = prepare_entry(root, opened, change, ready, at, details)
         hides = _hidden_from_git(opened, change, ready)
         own = _claim_own(opened, change, ready)
-        carry_out(opened, root, msgspec.structs.replace(entry, hides=hides))
+        name = change_ref(change.id, ready[-1].now.skill)
+        version = next(ref.new for ref in entry.refs if ref.name == name)
+        if apart is not None:  # its lines are to be put back into this very version
+            lines = msgspec.structs.replace(apart.change, base=version)
+            apart = msgspec.structs.replace(apart, change=lines)
+        carry_out(opened, root, msgspec.structs.replace(entry, hides=hides, apart=apart))
     finally:
         if not opened.journal.holds(change.id):  # else what is on the stage is still needed
             with suppress(OSError, Escape):
@@ -107,8 +115,7 @@ def land(
         if action.kind in ("delete", "renamed"):
             with suppress(OSError, TacitError):
                 _show_to_git(opened, action.now.skill)
-    name = change_ref(change.id, ready[-1].now.skill)
-    return next(ref.new for ref in entry.refs if ref.name == name)
+    return version
 
 
 def record_by_hand(opened: OpenPlace, root: Folder, now: SkillState, at: datetime) -> SkillState:
@@ -236,6 +243,8 @@ class Gate:
         if refusal := check_author(change):
             return Preview(refusal=refusal)
         opened, change = self._locate(change)
+        if refusal := undo.taken_back(opened.history, change):
+            return Preview(refusal=refusal)
         try:
             with opened.writing() if opened.exists() else opened.empty_stand_in() as root:
                 effect = work_out(opened.place, root, opened.history, change)
@@ -254,7 +263,8 @@ class Gate:
         A machine answers for nobody, unless by a `setting` of the user's that says so.
         """
         refusal = may_answer(proposal, self.inbox.get(proposal.id), by_setting=bool(setting))
-        if refusal is not None:
+        history = self.open_place(proposal.change.root).history
+        if refusal := refusal or undo.taken_back(history, proposal.change):
             return refused_verdict(proposal.change, refusal)
         # The change gets an id of its own, so that the log has it where it landed in time. The
         # id is recorded first: after a kill the same one is used, and nothing lands twice.
@@ -419,7 +429,7 @@ class Gate:
                 return held
         with opened.writing() as root:
             if version := opened.history.knows(change.id, change.skill):
-                return applied_verdict(change, version)
+                return applied_verdict(self.inbox, change.id, change.skill, version)
             effect, judgement, held = self._judge_effect(opened, root, change, consent, copy_of)
             if held is not None:
                 return held
@@ -428,22 +438,36 @@ class Gate:
                 overrides=judgement.overridden,
                 copy_of=copy_of,
             )
-            version = land(opened, root, change, effect.actions, details, self.clock.now())
+            apart = judgement.apart
+            if apart is not None and self.inbox.rejected_like(apart.change):
+                apart = None  # the user said no to these lines
+            version = land(opened, root, change, effect.actions, details, self.clock.now(), apart)
         self._announce(opened, change, effect.actions, version)
-        return applied_verdict(change, version, judgement.notes)
+        return applied_verdict(self.inbox, change.id, change.skill, version, judgement.notes)
 
     def _judge_effect(
         self, opened: OpenPlace, root: Folder, change: Change, consent: Consent, copy_of: str
     ) -> tuple[Effect, Judgement, Verdict | Question | Effect | None]:
         """The steps up to the approval; the last value is what keeps the change from landing."""
         effect = work_out(opened.place, root, opened.history, change)
-        judgement = self._judge.judge(effect, is_copy=bool(copy_of))
+        effect, judgement = self._judged(effect, consent, is_copy=bool(copy_of))
         if judgement.refusal is not None:
             held = self._refuse(opened, root, effect, judgement.refusal, consent)
             return effect, judgement, held
         if judgement.decision == "copy":
             return effect, judgement, effect
         return effect, judgement, self._approve(opened, root, effect, judgement, consent)
+
+    def _judged(
+        self, effect: Effect, consent: Consent, *, is_copy: bool = False
+    ) -> tuple[Effect, Judgement]:
+        """The judgement on a change; where nothing but some lines of what a machine learned keep
+        it from landing unasked, on the change without them."""
+        judgement, actor = self._judge.judge(effect, is_copy=is_copy), effect.change.actor
+        unasked = actor in BACKGROUND and actor not in self._always_ask and not consent.waits
+        if judgement.refusal is not None or not (unasked and consent.answer is None):
+            return effect, judgement
+        return self._judge.judge_part(effect, judgement) or (effect, judgement)
 
     def _refuse(
         self, opened: OpenPlace, root: Folder, effect: Effect, refusal: Refusal, consent: Consent
@@ -532,7 +556,7 @@ class Gate:
                 undo.check_undo(opened.place, change, wanted)
                 version = land(opened, root, change, wanted, details, self.clock.now())
             self._announce(opened, change, wanted, version)
-            return applied_verdict(change, version)
+            return applied_verdict(self.inbox, change.id, change.skill, version)
 
         return self._retried(opened, change, attempt)
 

@@ -8,13 +8,14 @@ The order of the steps, and what happens between them, is `gate`'s.
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
 from tacit.base.display import shorten
-from tacit.base.errors import Unwritable
+from tacit.base.errors import TacitError, Unwritable
 from tacit.changes import policy
 from tacit.changes.change import (
     BACKGROUND,
@@ -32,8 +33,9 @@ from tacit.changes.change import (
 from tacit.changes.containment import latin_reading
 from tacit.changes.effect import Effect
 from tacit.changes.git_store import tree_id
-from tacit.changes.inbox import Proposal
+from tacit.changes.inbox import Inbox, Proposal
 from tacit.changes.journal import OpenPlace
+from tacit.changes.left_out import Apart, set_apart, waits_note
 from tacit.changes.neighbours import Neighbours
 from tacit.changes.policy import Decision, Rules
 from tacit.skills.library import used_by_schedules
@@ -98,9 +100,16 @@ def refused_verdict(
     )
 
 
-def applied_verdict(change: Change, version: str, notes: tuple[str, ...] = ()) -> Verdict:
+def applied_verdict(
+    inbox: Inbox, change: str, skill: str, version: str, notes: tuple[str, ...] = ()
+) -> Verdict:
+    """The verdict on a change that has landed, with what of it still waits."""
+    apart = ""
+    with suppress(OSError, TacitError):  # it has landed, whatever the inbox can say
+        if waits := inbox.lines_of(change):
+            apart, notes = waits.id, (waits_note(waits.change), *notes)
     return Verdict(
-        outcome="applied", change=change.id, skill=change.skill, version=version, notes=notes
+        outcome="applied", change=change, skill=skill, version=version, notes=notes, apart=apart
     )
 
 
@@ -193,6 +202,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     overridden: tuple[str, ...] = ()
     """Rules that the user set aside and that would have refused."""
+    apart: Apart | None = None
+    """Lines that wait by themselves: then all else is of the change without them."""
 
 
 Check = Callable[[Effect], Sequence[Refusal]]
@@ -251,6 +262,10 @@ class Judge:
             notes=tuple(notes),
             overridden=tuple(dict.fromkeys(overridden)),
         )
+
+    def judge_part(self, effect: Effect, judgement: Judgement) -> tuple[Effect, Judgement] | None:
+        """What can land of a change that waits for some lines alone; None where it waits whole."""
+        return set_apart(effect, judgement, self.judge, self._scanner)
 
     def _judge_scan(self, effect: Effect, asks: list[Refusal], notes: list[str]) -> list[Refusal]:
         skill = effect.after or effect.restored
@@ -338,7 +353,9 @@ def _scan_refusal(effect: Effect, found: "Finding") -> Refusal:
     lines = file.data.decode("utf-8", "replace").split("\n") if file is not None else []
     text = lines[found.line - 1].strip() if 0 < found.line <= len(lines) else ""
     marked = _marked(found.file, found.line, found.rule, found.message, text)
-    return msgspec.structs.replace(marked, hint=found.fix, overridable=found.overridable)
+    return msgspec.structs.replace(
+        marked, hint=found.fix, overridable=found.overridable, whole=found.whole
+    )
 
 
 def _marked(file: str, line: int, rule: str, why: str, text: str) -> Refusal:

@@ -18,6 +18,7 @@ from tacit.base.clock import Clock, SystemClock
 from tacit.base.errors import NotFound
 from tacit.changes.change import Change, Create, MergeInto, Operation, Refusal, Rewrite, WriteFile
 from tacit.changes.change import Edit as EditOperation
+from tacit.changes.left_out import lines_id
 from tacit.changes.neighbours import resemblance, sketch
 from tacit.skills.fact import FACT_FILE
 from tacit.skills.skill_file import parse_skill
@@ -121,7 +122,9 @@ class Inbox:
         """Let `change` wait. The same proposal again gives the one that already waits."""
         fingerprint, made = fingerprint_of(change), self._clock.now().isoformat()
         with self._open() as connection, database.transaction(connection):
-            for known in self._like(connection, change, fingerprint, "waiting"):
+            same = connection.execute("SELECT * FROM proposals WHERE id = ?", (change.id,))
+            rows = [known for row in same.fetchall() if (known := _readable(row))]
+            for known in rows or self._like(connection, change, fingerprint, "waiting"):
                 return known
             connection.execute(
                 "INSERT INTO proposals (id, root, skill, actor, kind, change, why, fingerprint,"
@@ -140,6 +143,11 @@ class Inbox:
                 ),
             )
         return Proposal(id=change.id, change=change, why=why, state="waiting", made=made)
+
+    def lines_of(self, change: str) -> Proposal | None:
+        """What was left out of the change with this id, while it waits."""
+        found = self._read("id = ? AND state = 'waiting'", (lines_id(change),))
+        return found[0] if found else None
 
     def rejected_like(self, change: Change) -> Proposal | None:
         """A rejected proposal that said the same, if there is one."""

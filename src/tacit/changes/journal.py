@@ -1,11 +1,11 @@
 """A place under its lock, and the journal that lets a change to it land whole or not at all.
 
-An entry says which folders move where and which refs follow. It is on the disk before the first
-move and goes away after the last, so an entry that is found was interrupted: it is finished when
-its first move had been made, else dropped. Both leave the old version or the new one, whole. What
-fails in the middle is taken back at once. Whoever takes the lock settles first what a kill
-interrupted, from any state of any file: what was to move and is gone (a `git clean` of the stage)
-is made again from the history.
+An entry says which folders move where, which refs follow, and which lines of the change wait in the
+inbox then. It is on the disk before the first move and goes away after the last, so an entry that
+is found was interrupted: it is finished when its first move had been made, else dropped. Both leave
+the old version or the new one, whole. What fails in the middle is taken back at once. Whoever takes
+the lock settles first what a kill interrupted, from any state of any file: what was to move and is
+gone (a `git clean` of the stage) is made again from the history.
 
 Folders change places by renameat2 (Linux) or renameatx_np (macOS). Where neither is there, or the
 filesystem does not know them, plain renames do it, which the journal covers.
@@ -22,12 +22,14 @@ from typing import Any, Literal
 import msgspec
 
 from tacit.base.atomic_files import TemporaryFolder, locked, sync_folder, write_atomic
+from tacit.base.database import DATABASE_FILE
 from tacit.base.errors import Busy, Damaged, TacitError, Unwritable
 from tacit.changes import git_exclude
 from tacit.changes.change import Contents, Files
 from tacit.changes.containment import Escape, Folder, open_root, read_contents
 from tacit.changes.git_store import RefUpdate, skill_ref, tree_id
 from tacit.changes.history import History
+from tacit.changes.left_out import Apart
 from tacit.changes.place import Place
 from tacit.changes.stage import STAGE, clean, open_hidden, stage
 
@@ -110,6 +112,8 @@ class JournalEntry(msgspec.Struct, frozen=True):
     refs: tuple[RefUpdate, ...]
     hides: tuple[str, ...] = ()
     """New skills that git is not to see; see `git_exclude`."""
+    apart: Apart | None = None
+    """Lines of it that are put into the inbox once it has landed."""
 
 
 class Overtaken(Exception):
@@ -203,6 +207,7 @@ def carry_out(opened: "OpenPlace", root: Folder, entry: JournalEntry) -> None:
         for move in entry.moves:
             _make(root, move)
         opened.history.refs.move(entry.refs)
+        _put_apart(opened, entry)
     except BaseException:
         _revert(opened, root, entry)
         raise
@@ -236,6 +241,7 @@ def recover(opened: "OpenPlace", root: Folder) -> list[str]:
     finished = []
     for entry in journal.entries():
         if _settle(opened, root, entry):
+            _put_apart(opened, entry)
             finished.append(entry.change)
         journal.finish(entry)
     with suppress(OSError, Escape):  # what is left over is in nobody's way
@@ -243,6 +249,15 @@ def recover(opened: "OpenPlace", root: Folder) -> list[str]:
         opened.history.objects.sweep()
         clean(root)
     return finished
+
+
+def _put_apart(opened: "OpenPlace", entry: JournalEntry) -> None:
+    """Let what was left out of a change wait in the inbox. Twice is the same as once."""
+    if entry.apart is not None:
+        from tacit.changes.inbox import Inbox
+
+        path = os.path.join(opened.data, DATABASE_FILE)
+        Inbox(path).add(entry.apart.change, entry.apart.why)
 
 
 def _settle(opened: "OpenPlace", root: Folder, entry: JournalEntry) -> bool:

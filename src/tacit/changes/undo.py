@@ -10,6 +10,7 @@ from tacit.changes.containment import Folder
 from tacit.changes.effect import FREE_ARCHIVE
 from tacit.changes.file_edits import merge_files
 from tacit.changes.history import History, Version
+from tacit.changes.left_out import lines_id
 from tacit.changes.place import Place
 from tacit.changes.policy import SKILL_RULES, Act, Rules, rules_of
 from tacit.changes.skill_state import (
@@ -66,6 +67,24 @@ def already_undone(history: History, versions: list[Version]) -> str:
                 return version.record.change
             taken_back.add(version.record.undoes)
     return ""
+
+
+def taken_back(history: History, change: Change) -> Refusal | None:
+    """Refuses lines that were left out of a change where that was taken back meanwhile: there is
+    nothing to put them into."""
+    versions = history.log(change.skill) if change.base else ()
+    version = next((one for one in versions if one.id == change.base), None)
+    if version is None or lines_id(version.record.change) != change.id:
+        return None
+    if not already_undone(history, [version]):
+        return None
+    short, lines = version.record.change[-8:], change.id[-8:]
+    return Refusal(
+        "apply",
+        "taken-back",
+        f"the change {short}, which these lines were left out of, was taken back",
+        f"bring that back first: tacit undo {short}, or drop the lines: tacit reject {lines}",
+    )
 
 
 class _Undo:

@@ -65,6 +65,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """Who did it, or wants to."""
     quiet: bool = False
     """Only counted, not told by itself."""
+    lines: str = ""
+    """What is told of lines of the change that wait; looked up when it is told."""
     at: datetime = datetime.min.replace(tzinfo=UTC)
     id: int = 0
 
@@ -94,7 +96,8 @@ def line(notice: Notice) -> str:
             return one_line(notice.why)
         case "deaf":
             return f"{one_line(notice.why)} · see: tacit doctor"
-    return f"{_SAYS[notice.kind].format(name)}{why} · {back}"
+    lines = f"; {notice.lines}" if notice.lines else ""
+    return f"{_SAYS[notice.kind].format(name)}{why}{lines} · {back}"
 
 
 _IN_FULL = ("question", "scheduled")
@@ -133,7 +136,8 @@ def announce(notice: Notice, *, learn: LearnSettings | None = None) -> bool:
 
     number = _done(write, 0)
     if number and learn.notify and not notice.quiet:
-        _notify(msgspec.structs.replace(notice, id=number))
+        told = msgspec.structs.replace(notice, id=number)
+        _notify(_done(lambda c: _with_lines(c, told), told))
     return bool(number)
 
 
@@ -228,6 +232,7 @@ def _pending(connection: sqlite3.Connection, face: str, now: datetime) -> list[N
 def _unanswered(connection: sqlite3.Connection, rows: list[sqlite3.Row]) -> list[Notice]:
     """The notices in `rows`, without the questions that were answered meanwhile."""
     found = [msgspec.convert(dict(row), Notice, strict=False) for row in rows]
+    found = [_with_lines(connection, notice) for notice in found]
     kinds = {notice.kind for notice in found}
     waiting = _waiting(connection) if "proposed" in kinds else set()
     answered = "question" in kinds and bool(settings().approval)
@@ -237,6 +242,24 @@ def _unanswered(connection: sqlite3.Connection, rows: list[sqlite3.Row]) -> list
         if (notice.kind != "proposed" or notice.change in waiting)
         and not (notice.kind == "question" and answered)
     ]
+
+
+def _with_lines(connection: sqlite3.Connection, notice: Notice) -> Notice:
+    """The notice of a change, with what of that waits for the user's answer."""
+    if notice.kind not in ("created", "edited", "repaired"):
+        return notice
+    from tacit.changes.change import Change
+    from tacit.changes.left_out import lines_id, waits_note
+
+    try:
+        (row,) = connection.execute(
+            "SELECT change FROM proposals WHERE state = 'waiting' AND id = ?",
+            (lines_id(notice.change),),
+        ).fetchall()
+        text = waits_note(msgspec.json.decode(row["change"], type=Change))
+    except (sqlite3.OperationalError, ValueError):  # none, or none that can be read
+        return notice
+    return msgspec.structs.replace(notice, lines=text)
 
 
 def _waiting(connection: sqlite3.Connection) -> set[str]:

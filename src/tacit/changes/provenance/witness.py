@@ -19,6 +19,7 @@ from itertools import islice
 import msgspec
 
 from tacit.base.display import shorten
+from tacit.changes.left_out import MARKER
 from tacit.changes.provenance.consequences import (
     EFFECT_RULE,
     Consequence,
@@ -123,13 +124,12 @@ LEAST, LEAST_HINTED = 2.0, 1.5
 """The weight below which a phrase says too little to come from anywhere, or from a hint."""
 NEARLY_ALL = 0.85
 """The part that makes a phrase one that was printed, however little it tells."""
-LEAST_WORDS, FEW_WORDS, HALF_A_WORD = 3, 4, 0.5
+LEAST_WORDS, FEW_WORDS, LEAST_WRITTEN, HALF_A_WORD = 3, 4, 5, 0.5
 UNSEEN = 0.25
 """The part of a phrase that must have been said or done where not all outputs were looked at."""
 MANY = 3
 """How many lines that were said or done there are to each weak one, in a long skill."""
-_MOST_TYPED, _MOST_SENTENCES, _MOST_PHRASES = 100_000, 3_000, 500
-_WHOLE_SENTENCE = 1_000
+_MOST_TYPED, _MOST_SENTENCES, _MOST_PHRASES, _WHOLE_SENTENCE = 100_000, 3_000, 500, 1_000
 RETOLD_DONE = 0.3
 """The part of a phrase that may at most have been done, if an output's order is refused."""
 
@@ -153,7 +153,7 @@ class Witness:
         self._outputs = sources.printed
         self._left_out = sources.left_out
         self._handed = sources.handed
-        self._known: set[str] = set()
+        self._known = {folded_text(form) for form in (MARKER, f"# {MARKER}")}
         self._things: dict[Body, frozenset[str]] = {}
 
     @property
@@ -560,7 +560,6 @@ def _is_written(sentence: str) -> bool:
     return whole and not _CODE_SIGN.search(text) and not _REPORTS.search(f"{before} {found[0]}")
 
 
-LEAST_WRITTEN = 5
 _CODE_SIGN = re.compile(r"[\d/\\{}=<>|_]")
 _REPORTS = re.compile(r"\b(?:error|warning|fatal|failed|failure|cannot|unable)\b", re.IGNORECASE)
 
@@ -597,4 +596,5 @@ def _finding(
         message=message,
         fix=fix or "leave it out; say only what the user asked for and what the agent did",
         overridable=severity != "block",
+        whole=fix == _LOOK or kind == "language",
     )

@@ -32,6 +32,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the owner of a skill of their own may let it pass, on record."""
     parts: tuple[Part, ...] = ()
     """For a graded finding: what its points were summed from."""
+    whole: bool = False
+    """Whether it is about the skill as a whole, of which the line is only the first."""
 
 
 class Report(msgspec.Struct, frozen=True):

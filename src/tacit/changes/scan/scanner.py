@@ -214,6 +214,7 @@ class _File:
             "described as `code`, in a sentence that warns of it",
             overridable=not (self._learned and severity == "block"),
             parts=found.parts,
+            whole=True,
         )
 
     def _reach(self, readings: list[View]) -> Iterator[Finding]:

@@ -42,7 +42,9 @@ from tacit.changes.change import (
 )
 from tacit.changes.containment import Escape, Folder, read_contents, remove_tree
 from tacit.changes.gate import Gate
+from tacit.changes.gate_steps import applied_verdict
 from tacit.changes.inbox import Proposal
+from tacit.changes.journal import OpenPlace
 from tacit.learn.background.toolset import SKILLS_FOLDER, put_new
 
 
@@ -414,13 +416,23 @@ def earlier_verdict(gate: Gate, change: str, skill: str) -> Verdict | None:
     One that was put into the inbox counts as proposed, whatever was answered since.
     """
     for opened in gate.open_places.values():
+        _settle(opened)
         if version := opened.history.knows(change, skill):
-            return Verdict(outcome="applied", change=change, skill=skill, version=version)
+            return applied_verdict(gate.inbox, change, skill, version)
     try:
         proposal = gate.inbox.get(change)
     except NotFound:
         return None
     return _proposed(proposal)
+
+
+def _settle(opened: OpenPlace) -> None:
+    """Finish or take back what a kill interrupted: until then a change can be known by one of its
+    refs while the others, or the lines of it that are to wait, are missing."""
+    folder = opened.journal.folder
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    if any(name.endswith(".json") for name in names):
+        opened.recover()
 
 
 def landing_id(job: str, name: str, what: LandedKind = "skill") -> str:
@@ -443,12 +455,11 @@ def landed_before(gate: Gate, job: str, what: LandedKind = "skill") -> list[Land
     for opened in gate.open_places.values():
         if not os.path.isdir(opened.history.folder):
             continue
+        _settle(opened)
         for version in opened.history.latest(1000):
             record = version.record
             if record.change == landing_id(job, record.skill, what):
-                verdict = Verdict(
-                    outcome="applied", change=record.change, skill=record.skill, version=version.id
-                )
+                verdict = applied_verdict(gate.inbox, record.change, record.skill, version.id)
                 is_new = record.kind == "create"
                 found[record.change] = LandedChange(record.skill, is_new, verdict, what)
     return list(found.values())

@@ -249,10 +249,11 @@ class RepairWork:
         name = self.use.entry.name
         said = shorten(one_line(report.text), 300)
         if self._verdict is not None:
+            lines = f"; {self._verdict.notes[0]}" if self._verdict.apart else ""
             return Repaired(
                 "repaired" if self._verdict.applied else "proposed",
                 name,
-                said or "repaired",
+                (said or "repaired") + lines,
                 self._verdict.change,
                 (*self._checked.holds, *self._commands(good=True)),
                 (*self._checked.open, *self._checked.doubts, *self._commands(good=False)),

@@ -140,7 +140,8 @@ def _phrase(one: LandedChange) -> str:
     name = one.skill if one.what == "skill" else f"{one.what} {one.skill}"
     if one.verdict.applied:
         done = ("created", "edited") if one.what == "skill" else ("noted the", "replaced the")
-        return f"{done[0] if one.is_new else done[1]} {name}"
+        lines = f"; {one.verdict.notes[0]}" if one.verdict.apart else ""
+        return f"{done[0] if one.is_new else done[1]} {name}{lines}"
     why = f" ({one.verdict.refusal.reason})" if one.verdict.refusal else ""
     return f"{name} waits in the inbox{why}"
 

@@ -11,11 +11,13 @@ import click
 from tacit.base.display import columns, counted, fit, one_line, plain
 from tacit.base.errors import NotFound, TacitError
 from tacit.base.settings import load_settings
-from tacit.changes.change import File, Verdict, acting_as, is_change_id
+from tacit.changes.change import BACKGROUND, File, Verdict, acting_as, is_change_id
 from tacit.changes.containment import open_root
 from tacit.changes.file_edits import diff_files
 from tacit.changes.gate import Gate
 from tacit.changes.history import Version
+from tacit.changes.inbox import Inbox
+from tacit.changes.left_out import waits_note
 from tacit.changes.skill_state import read_state
 from tacit.skills.library import archived_named
 from tacit.skills.standing import standing_of
@@ -61,13 +63,15 @@ def log_command(name: str | None, limit: int, as_json: bool) -> int:
     if not found:
         click.echo("Nothing has been changed through tacit yet.")
         return 0
-    rows = [_log_row(version) for version in found]
+    rows = [_log_row(version, gate.inbox) for version in found]
     click.echo(output.table(("when", "change", "skill", "what", "by", "why"), rows, _LOG_DROPS))
     return 0
 
 
-def _log_row(version: Version) -> tuple[str, ...]:
+def _log_row(version: Version, inbox: Inbox) -> tuple[str, ...]:
     record = version.record
+    lines = inbox.lines_of(record.change) if record.actor in BACKGROUND else None
+    waits = f"{waits_note(lines.change)} · " if lines else ""
     what = f"undo of {record.undoes[-8:]}" if record.undoes else record.kind
     return (
         _when(version.at),
@@ -75,7 +79,7 @@ def _log_row(version: Version) -> tuple[str, ...]:
         one_line(record.skill),
         what,
         record.actor,
-        one_line(record.reason),
+        waits + one_line(record.reason),
     )
 
 
