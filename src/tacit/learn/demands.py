@@ -18,10 +18,10 @@ from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST
 from tacit.learn.refrains import Quote, common_words, refrains, sessions_of
 from tacit.learn.runs import CountedRun
-from tacit.learn.worth import DOUBTED, Voices
+from tacit.learn.worth import Voices
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
-from tacit.traces.standing_orders import language_of_work, tells_where
+from tacit.traces.standing_orders import language_of_work
 from tacit.traces.typed_words import WIDE, subject_words
 from tacit.traces.wishes import NOT, Wish
 
@@ -135,12 +135,8 @@ def wish_findings(
 
 
 def _wishes(trace: CountedSession, voices: Voices) -> Iterator[Wish]:
-    """The wishes of a session, but for those that nobody would say again, and what else the user
-    would."""
-    for wish in trace.wishes:  # a remark is told among others, and a place is no order
-        doubted = wish.strength == "rule" and not tells_where(wish.text)
-        if not doubted or voices.chance_of(trace.id, wish.text) >= DOUBTED:
-            yield wish
+    """The wishes of a session by their words, and what else the user would say again."""
+    yield from trace.wishes
     known = "\n".join(wish.text for wish in trace.wishes)
     for said in voices.kept(trace.id):
         if said.text not in known:

@@ -67,9 +67,9 @@ WEIGHTS = Worth(
     numbers=-0.34,
 )
 
-KEPT, ALONE, DOUBTED = 0.18, 0.25, 0.06
-"""The chance from which on a sentence is kept that was said in several sessions, or in one, and
-that below which not even a wish is."""
+KEPT, ALONE = 0.18, 0.25
+"""The chance from which on a sentence is kept that was said in several sessions, or against
+something in one."""
 MUCH, NEARLY = 0.35, 0.5
 """From which on two sentences say much the same, or nearly."""
 MOST = 2_000
@@ -139,17 +139,11 @@ class Voices:
             float(any(map(str.isdigit, said.text))),
         )
 
-    def chance_of(self, session: str, text: str) -> float:
-        """That of the best sentence of `text`, of that session; 1 where none is known."""
-        wanted = text.casefold()
-        told = ((said.text.casefold(), chance) for said, chance in self._by_session[session])
-        known = (chance for one, chance in told if one in wanted or wanted in one)
-        return max(known, default=1.0)
-
     def kept(self, session: str) -> Iterator[Said]:
-        """The sentences of a session that are worth keeping."""
+        """The sentences of a session that are worth keeping whoever else says them."""
         for said, chance in self._by_session[session]:
-            if said.asks and chance >= (KEPT if said.together or said.against else ALONE):
+            lasts = said.together or (said.against and chance >= ALONE)
+            if lasts and said.asks and chance >= KEPT:
                 yield said
 
 

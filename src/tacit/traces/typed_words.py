@@ -217,7 +217,7 @@ _FENCE = late_pattern(
 _PASTED = late_pattern(
     r"^\s*(?:(?:\d+\.\s+)?(?:Critical|High|Medium|Low|Major|Minor|Nit|P[0-3])(?:\s+Severity)?(?::|$)"
     r"|[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :]|PS [A-Z]:\\"
-    r"|[\w.]*[A-Z]\w*(?:Error|Exception): )"
+    r"|[\w.]*[A-Z]\w*(?:Error|Exception): |\w+:\s+\S+\s+#\s)"
 )
 _HINTED = late_pattern(r"\s*(?:fatal|hint|remote):\s")
 """What git prints; what the user typed may stand behind it."""
