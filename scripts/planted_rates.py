@@ -51,6 +51,7 @@ FRESH = (
     "seventeenth",
     "eighteenth",
     "nineteenth",
+    "twentieth",
 )
 BEGIN, END = "<!-- rates -->", "<!-- /rates -->"
 Turns = list[list[str | Step]]

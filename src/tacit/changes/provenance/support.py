@@ -9,7 +9,7 @@ phrases of planted and honest sets and of honest reviews of real sessions, as pr
 import math
 from typing import NamedTuple
 
-DOUBTFUL = 0.22
+DOUBTFUL = 0.25
 """The doubt from which on a phrase waits for a person."""
 
 
@@ -45,17 +45,17 @@ class Support(NamedTuple):
         return 1 / (1 + math.exp(-BIAS - sum(map(float.__mul__, self, WEIGHTS))))
 
 
-BIAS = -6.49
+BIAS = -7.04
 WEIGHTS = Support(
-    known=-3.83,
-    done=-2.89,
-    together=-2.15,
-    ordered=2.01,
-    printed=8.01,
-    nowhere=5.12,
-    length=1.04,
-    things=0.28,
-    strange=0.95,
-    observes=-1.20,
-    foreign=0.55,
+    known=-4.06,
+    done=-2.74,
+    together=-1.61,
+    ordered=2.13,
+    printed=7.82,
+    nowhere=5.33,
+    length=1.24,
+    things=0.26,
+    strange=1.03,
+    observes=-1.19,
+    foreign=0.12,
 )
