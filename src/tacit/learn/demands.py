@@ -8,7 +8,7 @@ sessions show by counting is `findings.py`'s.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations, pairwise
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST
-from tacit.learn.refrains import Quote, common_words, refrains, sessions_of
+from tacit.learn.refrains import Quote, refrains, sessions_of
 from tacit.learn.runs import CountedRun
 from tacit.learn.worth import Voices
 from tacit.traces.command_purposes import work_class
@@ -171,6 +171,28 @@ _BRIEF, _TELLING = 14, 5
 """Words of a wish that is about one thing, and letters of a word that says which."""
 
 
+# What is said of any work, in words that are long enough to tell of some.
+_ANY_WORK = (
+    "commit commits message review reviews reviewer branch branches comment comments changelog"
+    " documentation agent agents subagent skill skills linter ticket tickets release worktree"
+    " description discussion feedback checks thread report readme kommentar kommentare zweig"
+    " branche commentaire commentaires comentario comentarios pruebas revisión revisão comentário"
+    " commento commenti revisione коммит коммиты тесты ревью ветка комментарий комментарии address"
+    " alread already appropriate build change changes check clear complete concern config consider"
+    " context continue correct create critical current delete design detail different error"
+    " everything exist existing explore folder follow following given implement implementation"
+    " investigate latest learn local medium number order point points previous problem proceed"
+    " project provide question related relevant remote remove request response result results"
+    " right script second section separate similar single specific start support third understand"
+    " upcoming update version `subject_words`"
+)  # fmt: skip
+
+
+@cache
+def _of_any_work() -> frozenset[str]:
+    return frozenset(word for one in _ANY_WORK.split() for word in subject_words(one))
+
+
 @lru_cache(maxsize=4096)
 def _phrases(text: str) -> frozenset[tuple[str, str]]:
     """The telling words of a brief wish that stand together, such as `backward compatibility`, but
@@ -179,7 +201,7 @@ def _phrases(text: str) -> frozenset[tuple[str, str]]:
     if len(words) > _BRIEF or WIDE.search(text):
         return frozenset()
     telling = [
-        len(w) >= _TELLING and w not in common_words()[1] and not NAMES_NOTHING.search(w)
+        len(w) >= _TELLING and w not in _of_any_work() and not NAMES_NOTHING.search(w)
         for w in words
     ]
     return frozenset(

@@ -121,7 +121,7 @@ def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
     counted = [count_session(one) if isinstance(one, Trace) else one for one in sessions]
     for session in sorted(one_project_each(counted), key=lambda one: (one.ended, one.id)):
         by_project.setdefault(session.project, []).append(session)
-    voices = {project: Voices(own) for project, own in by_project.items()}
+    voices = {project: Voices(own if project else ()) for project, own in by_project.items()}
     found = [f for p, own in by_project.items() for f in _project_findings(p, own, voices[p])]
     every = [trace for own in by_project.values() for trace in own]
     wishes = wish_findings(every, found, voices)

@@ -94,7 +94,7 @@ def fact_line(finding: Spoken, where: str) -> tuple[str, str, str]:
             return f"{where}-no-{purposes[0]}", says, f"the user refused {', '.join(purposes)}"
         case RequestFinding(verb="", of=of):
             clear = _clearest(quotes)
-            name = "-".join([where, *(finding.thing.split() or _in_common(quotes)[:4])])
+            name = "-".join([where, *_in_common(quotes)[:4]])
             said = "; ".join(_quote(quote, _SHOWN) for quote in clear)
             often = f"{len(finding.sessions)} of {of} sessions"
             by = ", ".join(f"`{purpose}`" for purpose in finding.answered_by)

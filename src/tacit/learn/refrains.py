@@ -7,7 +7,6 @@ findings of both.
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 
 import msgspec
 
@@ -15,7 +14,6 @@ from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
 from tacit.learn.worth import KEPT, Voices
 from tacit.traces.requests import Said
-from tacit.traces.typed_words import subject_words
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -74,49 +72,6 @@ def refrains(voices: Voices, told: set[str]) -> Iterator[Refrain]:
         again = len(sessions_of(quotes))
         if again > 1 and 2 * len(tasks) <= again and texts.isdisjoint(told) and not pasted:
             yield Refrain(quotes, _answers(quotes, voices.traces))
-
-
-# What work is made of and handed over by, in the languages that people speak to agents in.
-_WORK_WORDS = (
-    "commit commits message test tests testing pr prs pull review reviews reviewer branch branches"
-    " comment comments changelog reply replies doc docs documentation agent agents subagent plan"
-    " plans skill skills lint linter title ticket tickets merge release worktree description spec"
-    " specs discussion feedback checks thread report readme write writing kommentar kommentare"
-    " zweig branche commentaire commentaires revue rama comentario comentarios pruebas revisión"
-    " testes revisão ramo comentário commento commenti revisione коммит коммиты тест тесты ревью"
-    " ветка комментарий комментарии コミット テスト レビュー ブランチ プルリク メッセージ タイトル"
-    " コメント ドキュメント 提交 测试 測試 分支 评审 評審 注释 註釋 文档 文檔 커밋 테스트 리뷰"
-    " 브랜치 문서 주석"
-)  # fmt: skip
-# What is said of any work, and says nothing of how.
-_TASK_WORDS = (
-    "add address alread already app appropriate ask back based bit build case cases change changes"
-    " check ci clear close code complete concern config consider context continue correct create"
-    " critical current delete design detail different done each end error everything exist existing"
-    " explore fail failing file files find finding findings fix folder follow following full give"
-    " given going good hand help idea implement implementation investigate issue issues keep know"
-    " latest learn left line lines list local long look main medium miss missing move name names"
-    " note number open order page part path pick point points post previous problem proceed project"
-    " provide push put question read related relevant remote remove repo request response result"
-    " results right root run script second section see sense separate set setting settings show"
-    " similar single specific start step suite support sync take task tell thing third time try"
-    " understand upcoming update use user users version wait want whole word work working"
-    " 更新 修正 追加 確認 作成 変更 実装 対応 表示 機能 画面 修改 添加 增加 检查 檢查"
-    " 使用 进行 進行 需要 수정 추가 확인 작성 변경 내용 대해 작업"
-)  # fmt: skip
-
-
-def _stems(words: str) -> Iterator[str]:
-    """The words as `subject_words` gives them."""
-    for word in words.split():
-        yield from subject_words(word)
-
-
-@cache
-def common_words() -> tuple[frozenset[str], frozenset[str]]:
-    """What work is made of, and that with what is said of any work."""
-    work = frozenset(_stems(_WORK_WORDS))
-    return work, work | frozenset(_stems(_TASK_WORDS))
 
 
 def _is_rule(trace: CountedSession, said: Said) -> bool:

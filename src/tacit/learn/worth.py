@@ -98,16 +98,15 @@ class Voices:
             math.sqrt(sum(self._weights[word] ** 2 for word in words)) for words in self._words
         ]
         self._sessions = len({trace.id for trace, _ in self.said})
-        self.near = [self._near(at) for at in range(len(self.said))]
+        self.near: list[Near] = [{} for _ in self.said]
+        for at, words in enumerate(self._words):
+            for n in {n for word in words for n in self._places.get(word, ()) if n > at}:
+                self.near[at][n] = self.near[n][at] = self._alike(at, n)
         self.signs = [self._worth(at) for at in range(len(self.said))]
         self.chances = [signs.chance for signs in self.signs]
         self._by_session: defaultdict[str, list[tuple[Said, float]]] = defaultdict(list)
         for (trace, said), chance in zip(self.said, self.chances, strict=True):
             self._by_session[trace.id].append((said, chance))
-
-    def _near(self, at: int) -> Near:
-        close = {n for word in self._words[at] for n in self._places.get(word, ())} - {at}
-        return {n: self._alike(at, n) for n in close}
 
     def _alike(self, one: int, other: int) -> float:
         shared = sum(self._weights[word] ** 2 for word in self._words[one] & self._words[other])
