@@ -1,5 +1,6 @@
 """Every host by the contract, and what single hosts write besides the samples."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -403,6 +404,30 @@ def test_gemini_older_documents(tmp_path: Path, home: Path) -> None:
     assert (len(trace.calls), trace.skipped) == (1, {})
     file.write_text("{}")
     assert list(host.inside(str(file))) == []
+
+
+@pytest.mark.parametrize(
+    ("project", "path"),
+    [("/home/ann/infra", "/home/ann/infra/ai/a.yml"), ("C:\\w\\infra", "C:\\w\\infra\\a.yml")],
+)
+def test_gemini_folders_named_for_a_hash(project: str, path: str, home: Path) -> None:
+    """Older versions name no project; it is the folder of that hash, and no other."""
+    calls = [
+        {"id": str(n), "name": "write_file", "args": {"file_path": told}, "status": "success"}
+        for n, told in enumerate(("/home/ann/other/b.yml", "../c.yml", path))
+    ]
+    for own in (project, f"{project}er"):
+        name = hashlib.sha256(own.encode()).hexdigest()
+        file = home / ".gemini" / "tmp" / name / "chats" / "session-2026-02-03T04-09-29eb990e.json"
+        file.parent.mkdir(parents=True)
+        messages = [
+            {"type": "user", "id": "1", "content": "go"},
+            {"type": "gemini", "id": "2", "content": "ok", "toolCalls": calls},
+        ]
+        document = {"sessionId": name, "projectHash": name, "messages": messages}
+        file.write_text(json.dumps(document))
+    host = host_registry.get("gemini")
+    assert sorted(read_trace(host, found).project for found in host.find()) == ["", project]
 
 
 def test_copilot_subagents_and_skills(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 A message is written again under its id when more is known of it: the last one counts. On resume
 the whole history is written again, poorer, in one record (`$set.messages`): it is passed over,
 unless the file holds nothing else. The folder of the project stands in `~/.gemini/projects.json`,
-and in what the program tells the model first.
+and in what the program tells the model first; older versions name theirs for its SHA-256, by which
+it is known again among the paths of calls.
 A helper's own session lies in a folder that is named for its parent. What the user typed is told
 from files, hooks' texts and output that the program added to it. Qwen Code reads messages made of
 parts with the functions here.
@@ -11,7 +12,10 @@ parts with the functions here.
 Connected by `hooks` in `~/.gemini/settings.json`, timeouts in milliseconds.
 """
 
+import hashlib
+import ntpath
 import os
+import posixpath
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -277,7 +281,11 @@ class Gemini(JsonlHost):
         if os.path.basename(above) == "chats":  # a helper's, in a folder with its parent's name
             into.about(parent=name)
             chats = above
-        into.about(project=_project(os.path.dirname(chats)))
+        folder = os.path.dirname(chats)
+        if project := _project(folder):
+            into.about(project=project)
+        elif _HASHED.fullmatch(os.path.basename(folder)):
+            into.state.setdefault("hash", os.path.basename(folder))
 
     def tell(self, line: _Line, into: Assembler) -> None:
         if line.type is not None:
@@ -325,6 +333,9 @@ class Gemini(JsonlHost):
     def _call(self, call: dict[str, Any], at: Any, into: Assembler) -> None:
         call_id = values.string(call.get("id"))
         into.called(call_id, values.string(call.get("name")), call.get("args"), at)
+        if project := _hashed(into.state.get("hash"), values.mapping(call.get("args"))):
+            into.about(project=project)
+            into.state["hash"] = ""
         status = call.get("status")
         if status not in ("success", "error", "cancelled"):
             return
@@ -368,6 +379,24 @@ def _project(folder: str) -> str:
         if slug == os.path.basename(folder):
             return project
     return ""
+
+
+_HASHED = late_pattern(r"[0-9a-f]{64}")
+
+
+def _hashed(name: str | None, arguments: dict[str, Any]) -> str:
+    """The folder with the hash `name` among those that the paths in `arguments` lie in."""
+    for path in map(values.string, arguments.values() if name else ()):
+        paths = ntpath if path[1:3] == ":\\" else posixpath
+        folder = path if paths.isabs(path) and len(path) < _PATH else ""
+        while folder and folder != (above := paths.dirname(folder)):
+            if hashlib.sha256(folder.encode("utf-8", "replace")).hexdigest() == name:
+                return folder
+            folder = above
+    return ""
+
+
+_PATH = 1000
 
 
 HOSTS = (Gemini(),)
