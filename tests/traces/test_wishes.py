@@ -110,6 +110,7 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "それは共有しないで", "yarnは毎回失敗します", "毎回確認が必要でしょうか。",
         "为什么每次都报错",
         "今後の予定をまとめて", "CLAUDE.mdを更新して", "ça ne marche toujours pas chez moi",
+        "le lien est toujours cassé", "le code n'apparaît jamais à l'écran",
         "왜 항상 실패하는지 알려줘", "不要なファイルはどれですか。",
         "Continue", "Instead, tell me what this does", "we should always do that",
         "don't do 2 and 3, but fix 4", "do 1, do the push, don't open an issue, but reply",
