@@ -1,11 +1,12 @@
-"""Fits the weights of `learn/worth.py` to sentences that people typed, and prints them.
+"""Fits the weights of `learn/worth.py` and `learn/refrains.py`, and prints them.
 
     python scripts/fit_worth.py [--left-out]
 
-The sentences are those of real sessions of 51 people, as numbers alone, a line each
-(`tests/fixtures/typed-sentences.jsonl`): the person, the things worth keeping that it says, by a
-reader who knew no rule, and its signs. What is said in many sentences weighs less in each.
-`--left-out` says how good the best sentences of each person are by what is fitted to all others.
+Both are from real sessions of 66 people, as numbers alone, a line each: the person, the things
+worth keeping that it says, by a reader who knew no rule, and its signs. `typed-sentences.jsonl`
+has sentences, `typed-refrains.jsonl` groups of them with a word in common (`tests/fixtures`). What
+is said in many of them weighs less in each. `--left-out` says how good the best of each person are by
+what is fitted to all others.
 """
 
 import argparse
@@ -16,9 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fit_support import Weighed, doubt, regress
+from tacit.learn.refrains import Returns
 from tacit.learn.worth import Worth
 
-SENTENCES = Path(__file__).parents[1] / "tests" / "fixtures" / "typed-sentences.jsonl"
+FIXTURES = Path(__file__).parents[1] / "tests" / "fixtures"
 _BEST = (100, 200, 300)
 
 
@@ -56,13 +58,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--left-out", action="store_true")
     given = parser.parse_args()
-    found = [Sentence(*json.loads(line)) for line in SENTENCES.read_text("utf-8").splitlines()]
-    if given.left_out:
-        left_out(found)
-    bias, weights = fit(found)
-    print(f"BIAS = {bias:.2f}")
-    for name, value in zip(Worth._fields, weights, strict=True):
-        print(f"    {name}={value:.2f},")
+    for name, fields in (("sentences", Worth._fields), ("refrains", Returns._fields)):
+        lines = (FIXTURES / f"typed-{name}.jsonl").read_text("utf-8").splitlines()
+        found = [Sentence(*json.loads(line)) for line in lines]
+        print(f"{name}: {len(found)}")
+        if given.left_out:
+            left_out(found)
+        bias, weights = fit(found)
+        print(f"BIAS = {bias:.2f}")
+        for field, value in zip(fields, weights, strict=True):
+            print(f"    {field}={value:.2f},")
 
 
 if __name__ == "__main__":

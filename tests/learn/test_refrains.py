@@ -1,7 +1,13 @@
 """What the user comes back to in session after session, in other words each time."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+from tacit.learn import refrains
 from tacit.learn.counted_session import count_session
 from tacit.learn.demands import RequestFinding
 from tacit.learn.drafts import draft
@@ -99,3 +105,47 @@ def test_what_is_kept_as_a_rule_or_as_a_request_is_not_told_twice() -> None:
     assert [one.verb for one in found(answered(*said))] == ["commit"]
     rule = tuple(f"{lead}always restart the gateway" for lead in ("", "ok ", "please "))
     assert found(answered(*rule)) == []
+
+
+def test_one_word_in_common_is_enough_among_few_others() -> None:
+    """And not where all else differs, nor where it is a word of any language that says nothing."""
+    said = ("show it in the browser", "open it in the browser", "and now open the browser")
+    (one,) = found(answered(*said))
+    assert sorted(quote.text for quote in one.quotes) == sorted(said)
+    loose = (
+        "move the browser tests of billing into a folder of their own",
+        "explain which browser shipped with the kiosk image last year",
+        "rename browser sessions in the ledger export to visits",
+    )
+    assert found(answered(*loose)) == []
+    assert found(answered("fais ça maintenant", "oui fais ça", "alors fais ça donc")) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (
+            "C:\\Users\\ann\\Desktop\\One",
+            "C:\\Users\\ann\\Desktop\\Two",
+            "C:\\Users\\ann\\Desktop\\Six",
+        ),
+        ("cp: missing destination file operand", "mv: missing destination file operand"),
+        ("Error: no more than 12 functions", "Error: no more than 12 functions per plan"),
+    ],
+)
+def test_paths_and_output_are_no_refrain(said: tuple[str, ...]) -> None:
+    assert found(answered(*said, *said)) == []
+
+
+def test_weights_are_those_that_the_script_prints() -> None:
+    """By the fixture of groups; those of sentences take too long here."""
+    path = Path(__file__).parents[2] / "scripts"
+    code = (
+        "import json, fit_worth as f; from pathlib import Path;"
+        "lines = (f.FIXTURES / 'typed-refrains.jsonl').read_text().splitlines();"
+        "bias, weights = f.fit([f.Sentence(*json.loads(l)) for l in lines]);"
+        "print(*(round(x, 2) for x in (bias, *weights)))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(path)}
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True)
+    assert [float(x) for x in run.stdout.split()] == [refrains.BIAS, *refrains.WEIGHTS]

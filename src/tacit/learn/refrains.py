@@ -1,19 +1,26 @@
 """Refrains: what the user comes back to in session after session, in other words each time.
 
-Sentences that say much the same belong together; which of them are worth keeping is weighed
-(`worth.py`). What is asked for by one of the known verbs is counted in `demands.py`, which makes
-findings of both.
+Sentences belong together that have a word or two neighbouring ones in common; that alone says
+little, so the signs of such a group are weighed, as those of a sentence are (`worth.py`).
+`WEIGHTS` is printed by `scripts/fit_worth.py`. What is asked for by one of the known verbs is
+counted in `demands.py`, which makes findings of both.
 """
 
+import math
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
 from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
-from tacit.learn.worth import KEPT, Voices
+from tacit.learn.worth import Voices
 from tacit.traces.requests import Said
+from tacit.traces.typed_words import stem
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -39,39 +46,106 @@ class Refrain(msgspec.Struct, frozen=True):
     answered_by: tuple[str, ...] = ()
 
 
+class Returns(NamedTuple):
+    """The signs of sentences with a word in common."""
+
+    sessions: float
+    """The logarithm of the number of sessions they are from."""
+    second: float
+    """How much the second best of them is worth."""
+    beside: float
+    """How many sentences were typed in one go with them, as a part of ten."""
+    often: float
+    """Sentences a session."""
+    varied: float
+    """Their other words, as a part of what they would be if none were said twice."""
+    asks: float
+    """The part of the sentences with that word that ask for something."""
+    heard: float
+    """The logarithm of the number of sessions of the project."""
+
+    @property
+    def chance(self) -> float:
+        """From 0, by chance, to 1."""
+        return 1 / (1 + math.exp(-BIAS - sum(map(float.__mul__, self, WEIGHTS))))
+
+
+BIAS = 4.13
+WEIGHTS = Returns(
+    sessions=-0.91,
+    second=5.11,
+    beside=-3.49,
+    often=-0.81,
+    varied=-4.63,
+    asks=0.73,
+    heard=-0.38,
+)
+
+KEPT = 0.25
+_FEWEST, _RARE = 3, 20
+_SAME = 0.25
+"""The part of the sentences that two groups have in common, from which on they are one."""
 _PASTED = 30
-_JOINED = 0.5
-"""How near a sentence is to the best of its refrain, at least."""
+
+
+def returns(voices: Voices) -> Iterator[tuple[Returns, list[int]]]:
+    """The sentences that ask for something with a word or two neighbouring ones in common, by
+    their numbers, in groups of several sessions."""
+    words = [[w for w in said.words if w not in _told_of_all()] for _, said in voices.said]
+    groups: defaultdict[object, list[int]] = defaultdict(list)
+    for at, own in enumerate(words):
+        for term in dict.fromkeys((*own, *pairwise(own))):
+            groups[term].append(at)
+    sessions = [trace.id for trace, _ in voices.said]
+    heard = len(set(sessions))
+    for group in groups.values():
+        asking = [at for at in group if _asks(voices.said[at][1])]
+        from_ = {sessions[at] for at in asking}
+        if len(from_) < max(_FEWEST, heard // _RARE):
+            continue
+        seen = Counter(word for at in asking for word in set(words[at]))
+        signs = Returns(
+            math.log(len(from_)),
+            sorted(voices.chances[at] for at in asking)[-2],
+            sum(voices.signs[at].beside for at in asking) / len(asking),
+            len(asking) / len(from_),
+            len(seen) / seen.total(),
+            len(asking) / len(group),
+            math.log(heard),
+        )
+        yield signs, asking
 
 
 def refrains(voices: Voices, told: set[str]) -> Iterator[Refrain]:
     """What the user said in several sessions and would say again, in sentences other than those in
     `told`; the best first."""
-    chances = voices.chances
-    leads: dict[int, list[int]] = {}
-    for at in sorted(range(len(chances)), key=lambda at: (-chances[at], at)):
-        if _is_rule(*voices.said[at]):
-            continue  # is kept by itself
-        against = voices.said[at][1].against
-        near = {
-            lead: alike
-            for lead, alike in voices.near[at].items()
-            if lead in leads and voices.said[lead][1].against == against
-        }
-        best = max(near, key=lambda lead: (near[lead], -lead), default=-1)
-        if near.get(best, 0.0) >= _JOINED:
-            leads[best].append(at)
-        elif chances[at] >= KEPT and _may_lead(voices.said[at][1]):
-            leads[at] = [at]
-    for own in leads.values():
-        heard = [voices.said[at] for at in own]
-        tasks = {trace.id for trace, said in heard if said.changed}
-        quotes = tuple(Quote(clean(said.text), trace.id, said.turn) for trace, said in heard)
-        texts = {quote.text.casefold() for quote in quotes}
-        pasted = len(texts) == 1 and len(quotes[0].text) > _PASTED
-        again = len(sessions_of(quotes))
-        if again > 1 and 2 * len(tasks) <= again and texts.isdisjoint(told) and not pasted:
+    used: set[int] = set()
+    found = sorted(returns(voices), key=lambda one: (-one[0].chance, one[1]))
+    for signs, group in found:
+        if signs.chance < KEPT or len(used.intersection(group)) >= _SAME * len(group):
+            continue
+        used.update(group)
+        best = max(group, key=lambda at: (voices.chances[at], -at))
+        heard = [
+            voices.said[at] for at in sorted(group, key=lambda at: (-voices.chances[at], at))
+            if voices.said[at][1].against == voices.said[best][1].against
+        ]  # fmt: skip
+        quotes = tuple(
+            Quote(clean(said.text), trace.id, said.turn)
+            for trace, said in heard
+            if said.text.casefold() not in told and not _is_rule(trace, said)
+        )
+        pasted = len({q.text.casefold() for q in quotes}) == 1 and len(quotes[0].text) > _PASTED
+        if len(sessions_of(quotes)) > 1 and not pasted:
             yield Refrain(quotes, _answers(quotes, voices.traces))
+
+
+@cache
+def _told_of_all() -> frozenset[str]:
+    """The words that say nothing of what a sentence is about, in many languages."""
+    from stopwordsiso import langs, stopwords
+
+    return frozenset(stem(word.casefold()) for word in stopwords(langs()))
 
 
 def _is_rule(trace: CountedSession, said: Said) -> bool:
@@ -79,7 +153,7 @@ def _is_rule(trace: CountedSession, said: Said) -> bool:
     return any(w.strength == "rule" and told in w.text.casefold() for w in trace.wishes)
 
 
-def _may_lead(said: Said) -> bool:
+def _asks(said: Said) -> bool:
     """Whether a sentence tells the agent what to do."""
     return said.asks and not _STATES.search(said.text)
 
@@ -90,7 +164,7 @@ _STATES = re.compile(
 )
 
 
-_EVERYBODYS = {"git add", "git commit", "git push", "git fetch"}
+_EVERYBODYS = {"", "git add", "git commit", "git push", "git fetch"}
 
 
 def _answers(quotes: Iterable[Quote], traces: Iterable[CountedSession]) -> tuple[str, ...]:

@@ -51,19 +51,19 @@ class Worth(NamedTuple):
         return 1 / (1 + math.exp(-BIAS - sum(map(float.__mul__, self, WEIGHTS))))
 
 
-BIAS = -5.33
+BIAS = -5.09
 WEIGHTS = Worth(
-    beside=-2.00,
-    again=0.73,
-    twice=0.38,
-    often=1.66,
-    length=0.57,
-    together=2.70,
-    wished=0.63,
-    against=1.23,
-    changed=-0.50,
-    first=-0.22,
-    asks=0.63,
+    beside=-2.11,
+    again=0.76,
+    twice=0.40,
+    often=1.85,
+    length=0.50,
+    together=2.87,
+    wished=0.78,
+    against=1.19,
+    changed=-0.46,
+    first=-0.16,
+    asks=0.71,
     numbers=-0.34,
 )
 

@@ -151,7 +151,9 @@ _ASKS_SO = Alternatives(
     r"n['’]?t\b|\bwhy\s+(?:are|is)\s+\w+\s+still\b|\bdid\s+you\b|ないの|ませんか|没有?.{0,6}[吗嗎]",
     re.IGNORECASE,
 )
-_ADDRESS = late_pattern(r"\[[^\]]*\]\((?:https?:)[^)]*\)|https?://\S+")
+_ADDRESS = late_pattern(
+    r"\[[^\]]*\]\((?:https?:)[^)]*\)|https?://\S+|\b[A-Za-z]:\\[!-~]+|\[redacted: [\w-]+\]"
+)
 _CODE = late_pattern(r"\*\*|\w\s=\s\S|[{;]$|[A-Z_]{4,}=|\b[\w+-]{40,}", re.ASCII)
 _SPELT = late_pattern(r"[/.\\_=<>{}()\d]")
 

@@ -168,7 +168,7 @@ WIDE = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 def content_words(text: str) -> list[str]:
     """The words of `text` that tell something, without their endings."""
-    return [_stem(word) for word in telling_words(text)]
+    return [stem(word) for word in telling_words(text)]
 
 
 WIDE_WORDS = late_pattern(
@@ -204,7 +204,7 @@ def telling_words(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=16384)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     for ending in ("ations", "ation", "ings", "ing", "ies", "ys", "ed", "es", "ly", "s", "y", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
@@ -217,7 +217,9 @@ _FENCE = late_pattern(
 _PASTED = late_pattern(
     r"^\s*(?:(?:\d+\.\s+)?(?:Critical|High|Medium|Low|Major|Minor|Nit|P[0-3])(?:\s+Severity)?(?::|$)"
     r"|[❯⎿>$#|]|\d{4}-\d\d-\d\d|at \S+ \(|File \"|\[[\w:-]+\]|[\w.]+@[\w.]+[ :]|PS [A-Z]:\\"
-    r"|[\w.]*[A-Z]\w*(?:Error|Exception): |\w+:\s+\S+\s+#\s)"
+    r"|(?:[\w.]*[A-Z]\w*)?(?:[Ee]rror|ERROR|Exception): |\w+:\s+\S+\s+#\s"
+    r"|[a-z][\w./-]+: (?:(?:line \d+|option|\S+): )?(?:cannot|command not found|invalid|missing"
+    r"|[Nn]o such|[Pp]ermission denied|unknown|unrecognized)\b)"
 )
 _HINTED = late_pattern(r"\s*(?:fatal|hint|remote):\s")
 """What git prints; what the user typed may stand behind it."""

@@ -303,7 +303,7 @@ _DESCRIBES = Alternatives(
     | (?<!^)(?<!(?<!can\s)(?<!uld\s)you\s)\b(?:never|always)\s+(?:return|get|show|fail)\b
     | \b(?:bug|issue|problem|symptom|expected|actual)\b\s*(?::|\s+is\s+that\b)
     | \binvestigate\b | \bwhy\b | \bseems?\b | (?<!not\s)\bsupposed\b | \bwhenever\s+(?:i|it|the)\b
-    | \b(?:est|sont|reste)\s+toujours\b | \w\s+n(?:e\s+|['’])\w+\s+(?:plus\s+)?(?:jamais|toujours)\b""",
+    | \b(?:est|sont|reste)\s+toujours\b | \w\sn(?:e\s|['’])\w+\s(?:plus\s)?(?:jamais|toujours)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Said of what is to be seen, or of one piece of code: what is built, rather than how.
