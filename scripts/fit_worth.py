@@ -5,8 +5,8 @@
 Both are from real sessions of 66 people, as numbers alone, a line each: the person, the things
 worth keeping that it says, by a reader who knew no rule, and its signs. `typed-sentences.jsonl`
 has sentences, `typed-refrains.jsonl` groups of them with a word in common (`tests/fixtures`). What
-is said in many of them weighs less in each. `--left-out` says how good the best of each person are by
-what is fitted to all others.
+is said in many of them weighs less in each. `--left-out` says how good the best of each person are
+by what is fitted to all others.
 """
 
 import argparse

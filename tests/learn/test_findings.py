@@ -1256,6 +1256,8 @@ def test_the_language_that_is_asked_for_is_one_subject() -> None:
     assert (one.verb, one.thing) == ("language", "Dutch")
     assert "Dutch is the language that the user asks for, in 2 of 2" in draft(one).text
     assert of_kind(count_findings(spoken(*said, "now in Polish")), RequestFinding) == []
+    translated = ("translate his letter to English", "translate that into English please")
+    assert of_kind(count_findings(spoken(*translated)), RequestFinding) == []
     ruled = of_kind(count_findings(spoken("answer in Dutch", "reply to me in Dutch")), Finding)
     assert [type(one) for one in ruled] == [WishFinding]
 

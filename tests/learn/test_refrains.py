@@ -118,6 +118,7 @@ def test_one_word_in_common_is_enough_among_few_others() -> None:
         "rename browser sessions in the ledger export to visits",
     )
     assert found(answered(*loose)) == []
+    assert found(answered("oke lanjut saja", "oke kita lanjut lagi", "oke cukup lanjut")) == []
     assert found(answered("fais ça maintenant", "oui fais ça", "alors fais ça donc")) == []
 
 

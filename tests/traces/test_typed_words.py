@@ -1,6 +1,6 @@
 """What the user typed, by its sentences and words."""
 
-from tacit.testing.sample_sessions import made
+from tacit.testing.sample_sessions import made, ran
 from tacit.traces.typed_words import sentences, subject_words, typed
 
 
@@ -12,6 +12,11 @@ def test_pasted_lines_are_not_the_users() -> None:
     assert list(sentences("see (why? so), and go")) == ["see (why? so), and go"]
     finding = "fix this?\nMedium: the cache is never emptied.\nNever trust it."
     assert list(sentences(finding)) == ["fix this?"]
+
+
+def test_what_a_command_of_the_host_says_is_not_the_users() -> None:
+    canned = "Help me fix the issues reported by /doctor below.\n\nAlways ask me first."
+    assert list(typed(made([canned, ran("ls")]))) == []
 
 
 def test_words_of_a_subject_without_spaces() -> None:
@@ -74,3 +79,14 @@ def test_what_stands_for_a_picture_hides_nothing() -> None:
     assert list(sentences("[image]\nmake it blue")) == ["make it blue"]
     assert list(sentences("[Image #1] make it blue")) == ["make it blue"]
     assert list(sentences("[vite] connected\nno")) == []
+
+
+def test_long_sentences_in_another_script_are_somebody_elses() -> None:
+    """Where the user writes Korean, a letter in English was pasted; names of things were not."""
+    letter = "We are ready to arrange shipment once the payment is confirmed, never before that"
+    own = ("서버 열어줘", "가격을 확인해줘", "React Query 캐시를 항상 먼저 비워줘", "번역해줘")
+    prompts = [*own, f"답장이야 {letter}"]
+    told = [s for one in typed(made(*([p, ran("ls")] for p in prompts))) for s in one.sentences]
+    assert told == list(own)
+    english = [s for one in typed(made([letter, ran("ls")])) for s in one.sentences]
+    assert english == [letter]

@@ -5,6 +5,7 @@ and again, each with its support. The sentences of one session are `traces/wishe
 sessions show by counting is `findings.py`'s.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,13 +17,13 @@ import msgspec
 from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
 from tacit.learn.rates import FEWEST
-from tacit.learn.refrains import Quote, refrains, sessions_of
+from tacit.learn.refrains import Quote, refrains, sessions_of, told_of_all
 from tacit.learn.runs import CountedRun
 from tacit.learn.worth import Voices
 from tacit.traces.command_purposes import work_class
 from tacit.traces.requests import Request
 from tacit.traces.standing_orders import language_of_work
-from tacit.traces.typed_words import WIDE, subject_words
+from tacit.traces.typed_words import WIDE, is_translating, subject_words
 from tacit.traces.wishes import NOT, Wish
 
 
@@ -212,7 +213,8 @@ def _phrases(text: str) -> frozenset[tuple[str, str]]:
 
 @lru_cache(maxsize=4096)
 def _content(text: str) -> frozenset[str]:
-    return frozenset(subject_words(text))
+    words = frozenset(subject_words(text))
+    return words - told_of_all(english=False) if not WIDE.search(text) else words
 
 
 NAMES_NOTHING = re.compile(r"[/.]|^(?:claude|code|codex|agents?)$", re.IGNORECASE)
@@ -294,7 +296,7 @@ _KEPT = {
     ("spawn", "agents"), ("plan", ""), ("fold", "commits"), ("forgotten", "commit"),
     ("forgotten", "push"), ("do", "yourself"),
 }  # fmt: skip
-_TENTH = 10
+_TENTH, _SIXTH = 10, 6
 _MANY_MORE = 3
 _DONE_BY = {
     "commit": {"git commit"}, "push": {"git push"}, "merge": {"git merge", "gh pr merge"},
@@ -352,10 +354,13 @@ def _requests(project: str, traces: list[CountedSession]) -> Iterator[RequestFin
         if verb in ("plan", "fold"):  # done now and then by everybody; only where it is the rule
             enough = max(_LEAST_ACTS, len(traces) // _TENTH)
         enough = FEWEST if verb in ("forgotten", "do", "language") else enough
+        enough = max(enough, math.ceil(len(traces) / _SIXTH)) if verb in _ACTS else enough
         if verb == "language" and (
-            _among_others(thing, found) or len(sessions) <= len(_told_to_use(thing, traces))
+            all(is_translating(quote.text) for quote in quotes)
+            or _among_others(thing, found)
+            or len(sessions) <= len(_told_to_use(thing, traces))
         ):
-            continue  # what is built speaks several, or it is kept as a rule
+            continue  # texts were translated, what is built speaks several, or it is a rule
         if len(sessions) >= enough and not _done_anyway(verb, quotes, traces):
             yield RequestFinding(
                 project=project, sessions=sessions, verb=verb, thing=thing,

@@ -227,7 +227,7 @@ def _request_line(finding: RequestFinding, where: str) -> str:
     if finding.verb in ONLY_WHEN_ASKED:
         act = ONLY_WHEN_ASKED[finding.verb]
         return (
-            f"{act} when the user says so, not before: in {where} they ask for it themselves,"
+            f"{act} when the user says so: in {where} they ask for it themselves,"
             f" in {often} ({said})"
         )
     if finding.verb == "plan":

@@ -19,7 +19,7 @@ import msgspec
 from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession
 from tacit.learn.worth import Voices
-from tacit.traces.requests import Said
+from tacit.traces.requests import APPROVAL, Said
 from tacit.traces.typed_words import stem
 
 
@@ -91,7 +91,7 @@ _PASTED = 30
 def returns(voices: Voices) -> Iterator[tuple[Returns, list[int]]]:
     """The sentences that ask for something with a word or two neighbouring ones in common, by
     their numbers, in groups of several sessions."""
-    words = [[w for w in said.words if w not in _told_of_all()] for _, said in voices.said]
+    words = [[w for w in said.words if _tells(w)] for _, said in voices.said]
     groups: defaultdict[object, list[int]] = defaultdict(list)
     for at, own in enumerate(words):
         for term in dict.fromkeys((*own, *pairwise(own))):
@@ -140,12 +140,18 @@ def refrains(voices: Voices, told: set[str]) -> Iterator[Refrain]:
             yield Refrain(quotes, _answers(quotes, voices.traces))
 
 
+def _tells(word: str) -> bool:
+    return word not in told_of_all() and not APPROVAL.match(word)
+
+
 @cache
-def _told_of_all() -> frozenset[str]:
-    """The words that say nothing of what a sentence is about, in many languages."""
+def told_of_all(english: bool = True) -> frozenset[str]:
+    """The words that say nothing of what a sentence is about, in many languages; without those that
+    say something in English, where that is wanted."""
     from stopwordsiso import langs, stopwords
 
-    return frozenset(stem(word.casefold()) for word in stopwords(langs()))
+    words = stopwords(langs()) if english else stopwords(langs() - {"en"}) - stopwords("en")
+    return frozenset(stem(word.casefold()) for word in words)
 
 
 def _is_rule(trace: CountedSession, said: Said) -> bool:

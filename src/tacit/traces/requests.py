@@ -127,9 +127,10 @@ def _meant_thing(verb: str, thing: str, words: list[str]) -> str:
     return thing
 
 
-_APPROVAL = late_pattern(
+APPROVAL = late_pattern(
     r"continue|proceed|ahead|thank|perfect|look|done|implement|plan|ok|yes|yep|correct|approve"
-    r"|accept|merci|super|cool"
+    r"|accept|merci|super|cool|oke|lanjut|weiter|sigu|adelante|continua|prossig|prosegu|продолж|devam"
+    r"|[继繼][续續]|続け|계속|진행|오케"
 )
 
 
@@ -169,7 +170,7 @@ def said(trace: Trace, words: Sequence[Typed] | None = None) -> Iterator[Said]:
             about = [w for w in subject_words(plain.replace("-", " ")) if not _SPELT.search(w)]
             if (sentence.startswith("/") and len(about) <= _FEWEST_WORDS) or _CODE.search(plain):
                 continue  # a command of the host, a line of a file
-            telling = {word for word in about if not _APPROVAL.match(word)}
+            telling = {word for word in about if not APPROVAL.match(word)}
             outside = (*_outside(sentence), *_places(sentence, trace.project))
             most = _MOST_PAIRS if WIDE.search(sentence) else _MOST_WORDS
             if len(telling) > most or (len(telling) < _FEWEST_WORDS and not outside):

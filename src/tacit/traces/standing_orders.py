@@ -8,7 +8,7 @@ which language is spoken, where something lies. What else is wished for is `wish
 import re
 
 from tacit.base.patterns import Alternatives, late_pattern
-from tacit.traces.typed_words import WIDE, content_words, subject_words
+from tacit.traces.typed_words import WIDE, content_words, is_translating, subject_words
 
 _MEMORY = r"(?:mem+o?r+o?[yrti]?(?:es|y)?|memory\.md)"
 """However it is spelt, but for a memo."""
@@ -46,6 +46,7 @@ _ENGLISH = (
     rf"|\b(?:add|put|write|note|save)\s+(?:an?\s+\w+\s+|{_THIS}\s+)?(?:in|into|to)\s+(?:the\s+)?{_PAGE}"
     r"(?=\s+that\b|\s*[:：])|\b(?:make\s+a|take)\s+note(?=\s+that\b|\s*[:：])"
     rf"|\bremember\s+{_THIS}(?:\s+(?:rule|fact))?(?=\s*[,:：])|\bremember(?=\s*[:：])"
+    r"|^\W*(?:(?:and|also|but|ok|okay|please|so)\W+)*remember,?\s+(?=(?!(?:it|last|me|that|the\s+(?:last|one|other|time)|them|this|to|what|when)\b)\w+\s+\w)"
     r"|\bsave\s+(?:this|it|that)\s+for\s+(?:later|(?:the\s+)?future(?:\s+\w+)?)(?=\s*[:：,]|\s*$)"
     r"|^\W*(?:fyi\W+)?for\s+(?:next\s+time|(?:the\s+)?future(?:\s+(?:sessions?|work))?)(?=\s*[:：,]))"
     r"(?:\s*,?\s*(?:please|pls|thanks)\b)?(?:\s+(?:that|this:))?\s*[:：]?"
@@ -226,7 +227,7 @@ _TOGETHER = Alternatives(
     |minha\s+(?:aprovação
     |confirmação|permissão|autorização)
     |me\s+(?:perguntar|consultar))\b
-    | \b(?:me\s+pergunte|pergunte-me|me\s+consulte|peça\s+(?:minha\s+)?(?:permissão
+    | \b(?:me\s+pergunte|pergunte|me\s+consulte|peça\s+(?:minha\s+)?(?:permissão
     |confirmação))\b[^.?!]*\bantes\b
     | \bantes\s+de\b[^.?!]*\b(?:me\s+pergunte|pergunte-me|me\s+consulte
     |peça\s+(?:minha\s+)?(?:permissão|confirmação))\b
@@ -261,7 +262,7 @@ _TOGETHER_WIDE = late_pattern(
     r"(?:时|時|前|任何|所有|每|必[须須]|务必|務必|凡)[^。?？]*先[^。?？]{0,8}"
     r"(?:询问|詢問|[问問]我|[征徵]求|[经經]过?我|[经經]過?我|得到我|告[诉訴]我|跟我确认|[与與]我确认)"
     r"|(?:未[经經]|[没沒]有|不[经經])(?:过|過)?(?:我的?|明[确確]的?)?(?:同意|确认|確認|允[许許]|[许許]可|批准|授[权權])"
-    r"|除非我(?:明[确確])?(?:[说說]|要求|同意|告[诉訴]|允[许許])"
+    r"|除非我(?:明[确確])?(?:[说說]|要求|同意|告[诉訴]|允[许許])|(?:必[须須]|先)(?:要|得)?[问問](?:一下)?我"
     r"|必[须須][^。?？]*(?:我的?(?:同意|确认|確認|批准)|先[^。?？]*(?:[计計][划劃]|方案|步[骤驟]))"
     r"|[用以](?:简体|繁体|繁體)?(?:中文|英文|英[语語]|日[语語文])(?:来|來|跟我|和我|与我)?"
     r"(?:回答|回复|回覆|交流|[对對][话話]|[沟溝]通|思考|回[应應])|^\W*(?:中文|英文|英[语語])(?:[对對][话話]|回[复覆答]|交流|[沟溝]通)"
@@ -283,7 +284,7 @@ _TOGETHER_WIDE = late_pattern(
     # Korean
     r"|(?:허락|확인|동의|승인|허가)\s*(?:없이|받지\s*않고)[^.]*(?:마|말|않)"
     r"|(?:수정|변경|삭제|커밋|구현|작업)하?기?\s*전에(?:는|\s*(?:꼭|반드시|항상|먼저))[^.]*(?:물어|확인|허락|승인|보여)"
-    r"|(?:한국어|영어)로\s*(?:답|대답|응답|대화|말)|(?:모든|항상)[^.]*절대\s*경로|커밋\s*메시지는[^.]*(?:줘|세요|것|자)"
+    r"|(?:먼저|전에)\s*(?:나|저)(?:에게|한테)\s*(?:물어|확인)|(?:한국어|영어)로\s*(?:답|대답|응답|대화|말)|(?:모든|항상)[^.]*절대\s*경로|커밋\s*메시지는[^.]*(?:줘|세요|것|자)"
 )
 
 
@@ -291,7 +292,8 @@ def is_working_rule(sentence: str) -> bool:
     """Whether a sentence says how agent and user work together, or is a standing rule: that is
     meant to last."""
     together = _TOGETHER_WIDE if WIDE.search(sentence) else _TOGETHER
-    return bool(together.search(sentence)) or is_standing(sentence)
+    said = together.search(sentence) and not is_translating(sentence)
+    return bool(said) or is_standing(sentence)
 
 
 _KIND = (
@@ -346,7 +348,7 @@ _STANDING_WIDE = late_pattern(
     rf"|{_TOOL_FOR}(?:は|には)\s*[A-Za-z][\w.+-]*\s*を(?:使|利用|採用)"
     r"|(?:作成|実装|変更|修正|追加|完了|コミット|リリース|開発|作業|編集|着手)(?:する|した)?[前後]に?は[^。]*(?:ください|して|こと)"
     # Korean
-    r"|(?:지금|오늘|이제|다음)부터는?\s|이\s*(?:프로젝트|저장소)(?:는|에서는)[^.]*(?:사용|써|쓴)|패키지\s*(?:매니저|관리자?)(?:는|로)\s"
+    r"|(?<![가-힣])(?:지금|오늘|이제|다음)부터는?\s|이\s*(?:프로젝트|저장소)(?:는|에서는)[^.]*(?:사용|써|쓴)|패키지\s*(?:매니저|관리자?)(?:는|로)\s"
     r"|(?:작업|수정|구현|커밋)\s*(?:전|후)에는\s"
 )
 
@@ -433,7 +435,7 @@ _LASTS_ABROAD = {
     ),
     "Korean": (
         late_pattern(
-            r"항상|언제나|매번|때마다|할\s*때는|앞으로|다음부터|절대|반드시|무조건|기본적으로"
+            r"항상|언제나|매번|때마다|할\s*때는|앞으로(?!더)|(?:^|\s)다음부터|절대|반드시|무조건|기본적으로"
             r"|제외하고(?:서)?는|외에는|(?:경우|때)에만|(?:경우|때|면)[^.]*(?:사용자에게|알림|가이드|규칙)"
             rf"|[A-Za-z]\S*\s*(?:쓰지|사용하지)\s*[마말]|{_FOR_AGENTS}[^.]*(?:경우|때|가이드|규칙)"
         ),

@@ -49,7 +49,7 @@ _DELEGATED = late_pattern(
 # Signs of a prompt that a program made: a hidden comment, the text of a skill, a block of steps, a
 # row of capitals, values in JSON that the words before explain.
 _MADE_UP = late_pattern(
-    r"<!--|^Base directory for this skill:"
+    r"<!--|^Base directory for this skill:|^Help me fix the issues reported by /doctor"
     r"|^<(?:[\w-]+\s+(?i:critical|mandatory|important)=|[\w-]*(?:activation|persona|workflow)[\w-]*>)"
     r"|(?:\b[A-Z]{2,}\b[ :,]+){6}|`(\w+)`(?=[\s\S]*```(?:json)?\s*\{[\s\S]*?\"\1\"\s*:)",
     re.MULTILINE,
@@ -71,8 +71,22 @@ def as_piped(text: str) -> str:
 
 
 def typed(trace: Trace) -> Iterator[Typed]:
-    """What the user typed, in order, without prompts that a program made and without lines that
-    the agent had said shortly before."""
+    """What the user typed, in order, without prompts that a program made, without lines that the
+    agent had said shortly before, and, where they write in another script, without long sentences
+    in Latin letters: those are somebody else's."""
+    told = list(_typed(trace))
+    scripts = [bool(WIDE.search(sentence)) for one in told for sentence in one.sentences]
+    wide = len(scripts) >= _FEWEST and sum(scripts) >= _MOSTLY * len(scripts)
+    for one in told:
+        own = tuple(s for s in one.sentences if len(_LATIN.findall(s)) < _QUOTED) if wide else ()
+        yield msgspec.structs.replace(one, sentences=own) if wide else one
+
+
+_LATIN = late_pattern(r"[A-Za-z]{2,}[ ,.]")
+_FEWEST, _MOSTLY, _QUOTED = 5, 0.7, 10
+
+
+def _typed(trace: Trace) -> Iterator[Typed]:
     worked, answers = False, deque[str](maxlen=_ANSWERS)
     for turn in trace.turns:
         if _DELEGATED.search(turn.prompt):
@@ -253,3 +267,14 @@ def sentences(text: str) -> Iterator[str]:
             yield from filter(None, _LOWER_BREAK.split(sentence))
         elif sentence:
             yield sentence
+
+
+_TRANSLATING = late_pattern(
+    r"\b(?:translat|übersetz|tradu[cisz]|перев[её][дс]|перевод|terjemah|tłumacz|çevir)\w*|\bdịch\b|翻[译譯訳]|번역",
+    re.IGNORECASE,
+)
+
+
+def is_translating(sentence: str) -> bool:
+    """Whether a text is to be put into another language: that is none that is spoken in."""
+    return bool(_TRANSLATING.search(sentence))

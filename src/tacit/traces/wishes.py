@@ -325,7 +325,7 @@ _TO_COME = late_pattern(
 # What takes something away is done once, and nobody should do it by habit.
 _UNDOES = Alternatives(
     r"(?<!never\s)(?<!not\s)(?<!n['’]t\s)(?<!before\s)\b(?:remo(?:ve|ev)|delete|wipe|erase|discard"
-    r"|reset|force[- ]push)\b"
+    r"|reset|force[- ]push|dangerously|yolo)\b|bypass\s?permissions|skip-permissions|--no-verify"
     r"|(?:削除し|消し|戻し)て|(?<!不要)(?<![别別勿])(?:删除|刪除|删掉|刪掉)|삭제\s?해|削除してもら",
     re.IGNORECASE,
 )
