@@ -8,7 +8,7 @@ which language is spoken, where something lies. What else is wished for is `wish
 import re
 
 from tacit.base.patterns import Alternatives, late_pattern
-from tacit.traces.typed_words import WIDE, content_words, is_translating, subject_words
+from tacit.traces.typed_words import OF_ONESELF, WIDE, content_words, is_translating, subject_words
 
 _MEMORY = r"(?:mem+o?r+o?[yrti]?(?:es|y)?|memory\.md)"
 """However it is spelt, but for a memo."""
@@ -481,13 +481,18 @@ _QUESTIONS = (
     r"|[为為]什[么麼]|怎[么麼]"
 )
 QUESTIONS_ABROAD = late_pattern(_QUESTIONS)
-DESCRIBES_ABROAD = late_pattern(
+_DESCRIBES = late_pattern(
     rf"{_QUESTIONS}"
     r"|失[败敗]|报错|報錯|出错|出錯|崩[溃潰]|のはなぜ|なぜ|どうして|ってしま|エラーが"
     r"|(?:毎回|たび(?:ごと)?に)[^、。]{0,20}[かがさたなばまらわ]れ"
     r"|(?:どの|どう|何|なに|なぜ|いつ|どこ|どれ)[^。]*(?:教えて|説明して|知りたい)"
     r"|(?:무엇|어떤|어떻게|왜|뭐)[^.]*(?:알려|설명)|ですか|ますか|でしょうか|ませんか|かな(?:$|。)|왜\s|실패|오류|(?:까|나요|니)\W*$"
 )
+
+
+def describes_abroad(sentence: str) -> bool:
+    """Whether a sentence in another language tells how something is, or asks it."""
+    return bool((_DESCRIBES if WIDE.search(sentence) else OF_ONESELF).search(sentence))
 
 
 _TONGUES = {

@@ -278,3 +278,12 @@ _TRANSLATING = late_pattern(
 def is_translating(sentence: str) -> bool:
     """Whether a text is to be put into another language: that is none that is spoken in."""
     return bool(_TRANSLATING.search(sentence))
+
+
+# What somebody tells of themselves, or why something is so, in languages written in letters.
+OF_ONESELF = late_pattern(
+    r"^\W*(?:(?:damit|solange|weil|afin\s+que|parce\s+que|porque|perché|потому\s+что)\b|(?:[^,]{1,20},\s)?"
+    r"(?:ich|je|yo|eu|io|я)\s+(?!(?:will|möchte|bevorzuge|veux|voudrais|préfère|quiero|prefiero|quero|prefiro|voglio"
+    r"|preferisco|хочу|предпочитаю|прошу|просил\w*|говорил\w*|sagte|bat|pido|peço|chiedo)\b)\w+\s)",
+    re.IGNORECASE,
+)

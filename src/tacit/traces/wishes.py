@@ -19,7 +19,7 @@ from tacit.base.patterns import Alternatives, late_pattern
 from tacit.traces.command_line import joined_commands
 from tacit.traces.command_purposes import program_of, purpose_of
 from tacit.traces.standing_orders import (
-    DESCRIBES_ABROAD,
+    describes_abroad,
     followed_page,
     is_standing,
     is_working_rule,
@@ -325,7 +325,7 @@ _TO_COME = late_pattern(
 # What takes something away is done once, and nobody should do it by habit.
 _UNDOES = Alternatives(
     r"(?<!never\s)(?<!not\s)(?<!n['’]t\s)(?<!before\s)\b(?:remo(?:ve|ev)|delete|wipe|erase|discard"
-    r"|reset|force[- ]push|dangerously|yolo)\b|bypass\s?permissions|skip-permissions|--no-verify"
+    r"|reset|force[- ]push|dangerously|yolo|auto-?approve)\b|bypass\s?permissions|--no-verify"
     r"|(?:削除し|消し|戻し)て|(?<!不要)(?<![别別勿])(?:删除|刪除|删掉|刪掉)|삭제\s?해|削除してもら",
     re.IGNORECASE,
 )
@@ -340,7 +340,7 @@ _POINTS_AWAY = late_pattern(
     r"|[そこあ]れ(?!ら|まで|から|ぞれ|以)|そ[うこ](?:し|の方)|こっち|そっち|[这這那][个個些样樣](?![项項仓倉工])|[이그저](?:거|것|걸)",
     re.IGNORECASE,
 )
-_ANSWERS = late_pattern(r"\W*(?:sure|no|nope|yes|ok|okay|right|well|but)\b", re.IGNORECASE)
+_ANSWERS = late_pattern(r"\W*(?:sure|no|nope|yes|ok|okay|right|well|but)\b", re.I)
 _GOES_ON = late_pattern(r"(?:also|and|because|but|instead|otherwise|so|that|this)\b", re.IGNORECASE)
 
 
@@ -474,7 +474,7 @@ def _told_part(sentence: str, worked: bool) -> str:
     """Of a sentence without spaces between its words, the rule without what is asked or told beside
     it."""
     parts = _WIDE_CLAUSE.split(sentence)
-    kept = [p for p in parts if not (p.endswith(("?", "？")) or DESCRIBES_ABROAD.search(p))]
+    kept = [p for p in parts if not (p.endswith(("?", "？")) or describes_abroad(p))]
     text = "，".join(kept)
     return text if 0 < len(kept) < len(parts) and _strength(text, worked) == "rule" else ""
 
@@ -521,9 +521,7 @@ def _strength(sentence: str, worked: bool) -> Strength | None:
     """How much a sentence asks for. Few do, so what would speak against it is looked for last."""
     if (found := _asks(sentence, worked)) is None:
         return None
-    if FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence):
-        return None
-    if WIDE.search(sentence) and DESCRIBES_ABROAD.search(sentence):
+    if FOR_ONCE.search(sentence) or _DESCRIBES.search(sentence) or describes_abroad(sentence):
         return None
     if _POLITE.search(sentence):
         return "rule"
