@@ -98,7 +98,14 @@ def edited_files(trace: Trace) -> set[str]:
     """The files of the project that a session changed, by their paths within it."""
     calls = (call for call in trace.each_call() if call.kind in ("write", "edit"))
     done = (call for call in calls if call.finished and not call.failed and trace.project)
-    return {path_within(path, trace.project) for call in done for path in paths_of(call)} - {""}
+    paths = (path_within(path, trace.project) for call in done for path in paths_of(call))
+    return {path for path in paths if path and not _AGENTS_OWN.search(path)}
+
+
+# Where agents keep sessions, and what they noted for themselves.
+_AGENTS_OWN = re.compile(
+    r"(?:^|/)\.(?:claude/(?:projects|sessions|todos)|codex/sessions|gemini/tmp|qwen/(?:projects|tmp))/"
+)
 
 
 # Files that go together.
@@ -273,7 +280,8 @@ def _pending(printed: str) -> set[str]:
     named = {(long or short).strip() for long, short in _STATUS.findall(printed)}
     for block in _UNTRACKED.findall(printed):
         named |= {line.strip() for line in block.splitlines()}
-    return {name for name in named if name and not name.endswith("/")}
+    named = {re.sub(r" \((?:modified|new|untracked) [^)]*\)$", "", name) for name in named}
+    return {n for n in named if n and not n.endswith("/") and not _AGENTS_OWN.search(n)}
 
 
 # Commit messages.
