@@ -117,7 +117,7 @@ def test_what_is_never_committed_is_left_out() -> None:
     assert (notes.path, len(notes.sessions)) == ("notes/day-….md", 3)
     short = " M src/a.py\n M local/state.json\n?? local/run.lock\n"
     assert len(left_out(committed(n, "src/a.py", short) for n in (1, 2, 3))) == 2
-    own = " M src/a.py\n?? .claude/projects/-p/a.jsonl\n M lib (modified content, untracked content)\n"
+    own = " M src/a.py\n?? .claude/projects/-p/a.jsonl\n M lib (modified content)\n"
     (nested,) = left_out(committed(n, "src/a.py", own) for n in (1, 2, 3))
     assert nested.path == "lib"
 
