@@ -18,9 +18,11 @@ from typing import NamedTuple
 import msgspec
 
 from tacit.base.secrets import clean
-from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
+from tacit.learn.counted_session import CountedSession, ToolUse, repository_name, system_of
+from tacit.learn.lint_rules import HOOKED
 from tacit.learn.rates import FEWEST, SET_BEFORE, Rate, usual_form, whole_form
-from tacit.learn.runs import ESCALATED, SHELL_TAKES, CountedRun
+from tacit.learn.runs import ESCALATED, CountedRun
+from tacit.learn.shells import SHELL_TAKES
 from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
 from tacit.traces.observations import gets_around
 from tacit.traces.outcomes import CALLED_WRONGLY, SANDBOXED, absent_program
@@ -65,67 +67,84 @@ class Trouble(msgspec.Struct, frozen=True):
         return (self.other[0],) if self.other else tuple(form for form, _ in self.instead)
 
     @property
+    def is_absent(self) -> bool:
+        """Whether it is a program that is not there."""
+        return absent_program(self.error) == self.program
+
+    @property
+    def of_machine(self) -> str:
+        """What it is about, where it lies in the machine, whatever is done there; else empty."""
+        typed = self.is_absent and self.form == self.program
+        return self.form if self.program in (SANDBOX, SHELL, TOOL) or typed else ""
+
+    @property
     def mended(self) -> bool:
         """Whether several sessions show what works: the same, or of what was called wrongly any."""
         if self.other:
             return True
         counts = [count for _, count in self.instead]
-        wrongly = CALLED_WRONGLY.search(self.error) and self.program not in _CARRIES
+        carries = self.program.partition(" ")[0] in _CARRIES
+        wrongly = CALLED_WRONGLY.search(self.error) and not carries
         return (sum(counts) if wrongly else max(counts, default=0)) >= FEWEST
 
 
-class Hook(msgspec.Struct, frozen=True):
-    """How often a commit or a push failed because a hook ran checks, and at what."""
-
-    rate: Rate
-    steps: tuple[str, ...]
-    """What failed of that which it ran, the commonest first."""
-    rules: tuple[RuleCount, ...]
-
-
-_MOST_NAMED = 4
-
-
-def hook_of(runs: Sequence[CountedRun]) -> Hook | None:
-    """The hook at a commit or a push, whichever did more, that runs checks, where several sessions
-    show it."""
-    found = []
-    for purpose in HOOKED:
-        tried = [run for run in runs if run.purpose == purpose and run.outcome.state != "unclear"]
-        failed = [run for run in tried if run.hooked == "checks"]
-        sessions = tuple(dict.fromkeys(run.session for run in failed))
-        if len(sessions) >= FEWEST:
-            steps = Counter(step for run in failed for step in run.steps).most_common(_MOST_NAMED)
-            rules = count_rules(((run.session, run.rules) for run in failed), fewest=1)
-            rate = Rate(purpose, purpose, len(tried), len(failed), sessions)
-            found.append(Hook(rate, tuple(step for step, _ in steps), rules[:_MOST_NAMED]))
-    return max(found, key=lambda hook: hook.rate.failed, default=None)
-
-
-def troubles(
-    runs: Sequence[CountedRun], rates: dict[str, Rate], ran: Mapping[str, Collection[str]]
-) -> list[Trouble]:
-    """What fails as it is called, in at least two sessions, with what then worked; `ran` has the
-    programs that each session found there."""
+def troubles(sessions: Sequence[CountedSession], rates: dict[str, Rate]) -> list[Trouble]:
+    """What fails as it is called, in at least two sessions, with what then worked."""
+    runs = [run for session in sessions for run in session.runs]
     hooks = {run.error for run in runs if run.hooked == "itself"}
-    tries = Counter(run.purpose for run in runs)
-    found = [*_in_sandbox(runs), *_of_shell(runs)]
-    runs = [run for run in runs if run.form not in SHELL_TAKES]
+    found = [*_in_sandbox(runs), *_of_shell(runs), *_of_tools(sessions)]
     held = {id(run) for run in runs if found and _is_held(run)}
     manners, told = by_manner([run for run in runs if id(run) not in held])
-    found += manners
-    runs = [run for run in runs if id(run) not in told | held]
+    left = [run for run in runs if id(run) not in told | held]
+    ran = {session.id: session.ran for session in sessions}
+    return [*found, *manners, *_of_calls(left, rates, ran, hooks)]
+
+
+def machine_troubles(
+    by_project: Mapping[str, Sequence[CountedSession]],
+) -> dict[str, list[Trouble]]:
+    """For each system: what is not there or is not taken, as sessions of several projects show."""
+    found: dict[str, list[Trouble]] = {}
+    named = {repository_name(project).casefold() for project in by_project}
+    for system in dict.fromkeys(map(system_of, filter(None, by_project))):
+        own = {p: some for p, some in by_project.items() if p and system_of(p) == system}
+        place = {session.id: project for project, some in own.items() for session in some}
+        every = (session for some in own.values() for session in some)
+        sessions = sorted(every, key=lambda one: (one.ended, one.id))
+        left: list[CountedRun] = []
+        for some in own.values():
+            runs = [run for session in some for run in session.runs]
+            told = by_manner(runs)[1] if any(absent_program(run.error) for run in runs) else ()
+            left += [run for run in runs if id(run) not in told]
+        ran = {session.id: session.ran for session in sessions}
+        missing = (t for t in _of_calls(left, {}, ran) if t.of_machine and t.program not in named)
+        lacks = (*_of_shell(left), *_of_tools(sessions), *missing)
+        if spread := [t for t in lacks if len({place[s] for s in t.sessions}) > 1]:
+            found[system] = spread
+    return found
+
+
+def _of_calls(
+    runs: Sequence[CountedRun],
+    rates: dict[str, Rate],
+    ran: Mapping[str, Collection[str]],
+    hooks: Collection[str] = (),
+) -> Iterator[Trouble]:
+    """What fails alike; `ran` has the programs that each session found there."""
+    tries = Counter(run.purpose for run in runs)
     for (program, signature), own in _failures_alike(runs, rates, hooks).items():
         sessions = tuple(dict.fromkeys(run.session for run in own))
         lacks = signature is None or _NO_CONTAINER.search(own[0].error)
         form, by = _in_its_place(own, runs) if lacks else ("", 0)
-        there = sum(program in ran[s] for s in ran if s not in sessions) if signature is None else 0
+        having = [s for s in ran if program in ran[s] and s not in sessions]
+        there = len(having) if signature is None else 0
+        since = there and [s for s in ran if s in having or s in sessions][-1] in having
         if there > _SELDOM_GONE * len(sessions) or (
             signature is None
             and not (form or any(run.instead for run in own))
-            and (there or _works_elsewhere(program, runs))
+            and (since or _SELDOM_GONE * there > len(sessions) or _works_elsewhere(program, runs))
         ):
-            continue  # it is missing in another shell, or on another machine
+            continue  # it is missing in another shell, or on another machine, or was installed
         typed = any(run.purpose and _is_typed(run, program) for run in own)
         if max(len(sessions), by * typed) < FEWEST:
             continue
@@ -139,10 +158,10 @@ def troubles(
         if form and (not trouble.instead or by > trouble.instead[0][1]):
             trouble = msgspec.structs.replace(trouble, instead=((form, by),))
         trouble = msgspec.structs.replace(trouble, there=there)
-        tells = trouble.mended or standing or CALLED_WRONGLY.search(trouble.error)
+        tells = signature is None or trouble.mended or standing
+        tells = tells or bool(CALLED_WRONGLY.search(trouble.error))
         if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
-            found.append(trouble)
-    return found
+            yield trouble
 
 
 def _is_typed(run: CountedRun, program: str) -> bool:
@@ -155,7 +174,7 @@ def _works_elsewhere(program: str, runs: Sequence[CountedRun]) -> bool:
 
 
 def _failures_alike(
-    runs: Sequence[CountedRun], rates: dict[str, Rate], hooks: set[str]
+    runs: Sequence[CountedRun], rates: dict[str, Rate], hooks: Collection[str]
 ) -> dict[tuple[str, str | None], list[CountedRun]]:
     """The failures that are about the call, by program and error; None for the error where the
     program is nowhere there."""
@@ -164,7 +183,7 @@ def _failures_alike(
         (run.session, run.form.partition(" ")[0]) for run in runs if run.outcome.state == "worked"
     }
     for run in runs:
-        if run.outcome.state != "failed" or run.rules or _is_answer(run):
+        if run.outcome.state != "failed" or run.rules or _is_answer(run) or run.form in SHELL_TAKES:
             continue  # what names rules was called well, and found fault with the code
         another_form = run.by_form and run.work in (None, "build")
         absent = absent_program(run.error)
@@ -180,15 +199,35 @@ def _failures_alike(
 
 _ASKED = re.compile(r"(?:gh|glab|bd|docker|kubectl) .*\b(?:view|show|status|inspect|get|checks)\b")
 _NOT_THERE = re.compile(
-    r"not found|does not exist|no (?:such|open|pull|issue|default)|could not (?:find|resolve to)",
-    re.IGNORECASE,
+    r"(?i)not found|does not exist|no (?:such|open|pull|issue|default)|unknown skill"
+    r"|could not (?:find|resolve to)"
 )
 
 
 def _is_answer(run: CountedRun) -> bool:
     """Whether it was asked for something, and the answer is that there is none."""
-    absent = absent_program(run.error)
-    return not absent and bool(_ASKED.match(run.purpose) and _NOT_THERE.search(run.error))
+    asked = _ASKED.match(" ".join(run.form.split()[:4])) and not absent_program(run.error)
+    return bool(asked and _NOT_THERE.search(run.error))
+
+
+MISSING = "missing programs"
+
+
+def by_program(failing: Sequence[Trouble], left: Iterable[Trouble]) -> dict[str, list[Trouble]]:
+    """Those of `failing` that are `left` to tell and tell something, by what they are told under:
+    the machine's together; what was tried against a hook's failure, and failed as well, with it."""
+    found: dict[str, list[Trouble]] = {}
+    hooks = [t for t in failing if t.standing and t.program in HOOKED]
+    for trouble in left:
+        if not (trouble.mended or trouble.standing or trouble.is_absent):
+            continue
+        name = trouble.program.partition(" ")[0]
+        tried = name != "git" and not trouble.mended
+        against = (t.program for t in hooks if tried and name in t.error)
+        missing = trouble.of_machine and trouble.program != SANDBOX
+        under = MISSING if missing else next(against, trouble.program)
+        found.setdefault(under, []).append(trouble)
+    return found
 
 
 # What the host's sandbox does not let pass.
@@ -241,14 +280,36 @@ SHELL = "shell"
 
 
 def _of_shell(runs: Sequence[CountedRun]) -> Iterator[Trouble]:
-    """What the shell of that system does not take, where more than two sessions tried it."""
+    """What the shell of that system does not take, where it was tried more than once or twice."""
     for name, (_, works) in SHELL_TAKES.items():
         own = [run for run in runs if run.form == name]
         sessions = tuple(dict.fromkeys(run.session for run in own))
-        if len(sessions) > FEWEST:
+        if len(sessions) >= FEWEST and len(own) > FEWEST:
             error = Counter(run.error for run in own).most_common(1)[0][0]
             instead = ((works, len(sessions)),)
             yield Trouble(SHELL, name, clean(error), len(own), len(own), sessions, instead)
+
+
+# What the host's own tools do not do.
+
+TOOL = "tool"
+_UNUSABLE = 4
+"""A tool that fails in one way in one of so many calls, where it does, is not usable as it is."""
+
+
+def _of_tools(sessions: Iterable[CountedSession]) -> Iterator[Trouble]:
+    """Tools of the host that fail in one way again and again, in more than two sessions."""
+    alike: dict[tuple[str, str], list[tuple[str, ToolUse]]] = {}
+    for session in sessions:
+        for use in session.tools:
+            key = use.name, _signature(use.error.partition("\n")[0])
+            alike.setdefault(key, []).append((session.id, use))
+    for (name, _), uses in alike.items():
+        each = dict(uses)
+        failed, calls = sum(u.failed for _, u in uses), sum(u.calls for u in each.values())
+        error, often = uses[-1][1].error, failed * _UNUSABLE >= calls
+        if len(each) > FEWEST and often and not _NOT_THERE.search(error):
+            yield Trouble(TOOL, name, clean(error), failed, calls, tuple(each), standing=True)
 
 
 # The same command in two manners.
@@ -393,6 +454,7 @@ def _manner(run: CountedRun) -> tuple[str, ...]:
 def _sides(how: str, runs: Sequence[CountedRun]) -> Iterator[_Side]:
     """The runs with `how` and without it, either way around; what gets around a failure, or is
     unsafe, is no way in which it works."""
+    runs = [run for run in runs if run.folder is not None or not how.startswith("in ")]
     having = [run for run in runs if how in _manner(run)]
     lacking = [run for run in runs if how not in _manner(run)]
     for needed, bad, other in ((False, having, lacking), (True, lacking, having)):
@@ -441,7 +503,7 @@ _NO_CONTAINER = re.compile(r"no such container", re.IGNORECASE)
 _SIBLINGS = {
     "pnpm": "npm|yarn|bun", "yarn": "npm|pnpm|bun", "npm": "pnpm|yarn|bun", "docker-compose":
     "docker compose", "pip": r"pip3|python3? -m pip|uv pip", "python": r"python3(?:\.\d+)?",
-    "python3": "python|py", "fd": "fdfind", "bat": "batcat",
+    "python3": "python|py", "fd": "fdfind", "bat": "batcat", "pip3": r"python3? -m pip|uv pip|pip",
 }  # fmt: skip
 """What does the same work as a program that is not there."""
 
@@ -456,7 +518,8 @@ def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> 
     worked = [run for run in runs if run.outcome.state == "worked"]
     plain, other = re.escape(program), _SIBLINGS.get(program, rf"{re.escape(program)}\d")
     name = re.compile(
-        rf"{_RUNS_OTHERS}\b.*?(?<![\w./-]){plain}(?![\w.-])|^\S+/{plain}(?= |$)|^(?:{other})(?= |$)"
+        rf"{_RUNS_OTHERS}\b.*?(?<![\w./-]){plain}(?![\w.-])|^\S+[\\/]{plain}(?:\.\w{{2,4}})?(?= |$)"
+        rf"|^(?:{other})(?= |$)|^(?:\w+ )?{plain}\.(?:py|[cm]?[jt]s|sh|rb|ps1)(?= |$)"
     )
     if _NO_CONTAINER.search(missing[0].error):
         given = (word for word in missing[0].form.split()[2:] if word[0] != "-")
@@ -491,9 +554,10 @@ def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
 
 def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool) -> Trouble:
     followed: dict[str, set[str]] = {}
+    failed = {run.form for run in own}
     for run in own:
         for form in run.instead:
-            if not _BUILT.match(form):
+            if not _BUILT.match(form) and form not in failed:
                 followed.setdefault(form, set()).add(run.session)
     instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
     often = [one for one in instead if one[1] >= FEWEST]
