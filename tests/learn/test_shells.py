@@ -19,7 +19,7 @@ SUDO = "sudo: a terminal is required to read the password; either use the -S opt
         (
             "Get-Content a.py -TotalCount 20 -Tail 5",
             "The parameters TotalCount and Tail cannot be used together.",
-            "-TotalCount and -Tail of Get-Content together",
+            "Get-Content with -TotalCount and -Tail together",
         ),
         (
             'ls "D:\\work\\notes\\" | head',
@@ -62,6 +62,26 @@ SUDO = "sudo: a terminal is required to read the password; either use the -S opt
             "git commit -m x",
             "*** Please tell me who you are.",
             "commits while git knows no name and address",
+        ),
+        (
+            "git commit -m x",
+            "error: 1Password: failed to fill whole buffer",
+            "signed commits while what signs them does not answer",
+        ),
+        (
+            "git add go/cmd/a.go",
+            "warning: could not open directory 'go/go/': No such file or directory",
+            "paths from the project's root, in a folder below it",
+        ),
+        (
+            "ssh box 'psql -U app -c x'",
+            'psql: error: FATAL:  Peer authentication failed for user "app"',
+            "psql -U of another user through the socket",
+        ),
+        (
+            "ipconfig",
+            "0 [main] bash 1398 dofork: child -1 - forked process 31320 died unexpectedly",
+            "Git Bash itself, which cannot start programs",
         ),
         (
             "ls",

@@ -29,7 +29,8 @@ def told(*traces: Trace) -> list[Trouble]:
 
 
 def test_what_several_projects_lack_is_told_once_for_the_machine() -> None:
-    """Under the name of the system; in two sessions of one project it stays with the project."""
+    """Under the name of the system, as is what somebody's home shows; in two sessions of one
+    project it stays with the project."""
     one, other = session(1, NO_JQ), session(2, NO_JQ, project="/home/me/other")
     (found,) = count_findings([one, other, session(3, NO_JQ)])
     made_draft = draft(found)
@@ -39,6 +40,8 @@ def test_what_several_projects_lack_is_told_once_for_the_machine() -> None:
     (found,) = count_findings([one, session(3, NO_JQ)])
     assert (draft(found).name, found.project) == ("app-programs", "/home/me/app")
     assert count_findings([one, session(2, NO_JQ, project="/Users/me/other")]) == []
+    (found,) = count_findings(session(n, NO_JQ, project="/home/me") for n in range(2))
+    assert draft(found).name == "linux-programs"
 
 
 def test_a_program_that_was_there_last_has_been_installed() -> None:

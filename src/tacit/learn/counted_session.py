@@ -187,6 +187,12 @@ def repository_name(folder: str) -> str:
     return kept[1] if kept else path.rpartition("/")[2]
 
 
+def is_home(folder: str) -> bool:
+    """Whether a folder is somebody's home: what is done there is of no project."""
+    home = r"(?:[A-Za-z]:)?/(?:home|Users)/[^/]+/?|/root/?"
+    return bool(re.fullmatch(home, folder.replace("\\", "/")))
+
+
 def system_of(folder: str) -> str:
     """The system that a folder is on, by how it is written."""
     drive = re.match(r"[A-Za-z]:|\\\\", folder)

@@ -21,6 +21,7 @@ from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.counted_session import (
     CountedSession,
     counted_sessions,
+    is_home,
     known_sessions,
     repository_name,
     subject_keys,
@@ -342,19 +343,17 @@ def _machine_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
             " permitted."
         )
         return f"{where}-sandbox", about, [f"# The sandbox in {where}", "", *lines]
-    named = [(t.of_machine, t) for t in finding.troubles]
     lacks = "; ".join(
-        f"{t.works[0]} in place of {name}" if t.works else f"nothing for {name}"
-        for name, t in named
+        f"{'the tool ' if t.program == TOOL else ''}{t.of_machine}"
+        + (f" ({t.works[0]})" if t.works else "")
+        for t in finding.troubles
     )
-    machine = f"this {finding.system} machine" if finding.system else "the machine of " + where
+    machine = f"this {finding.system} machine" if finding.system else f"the machine of {where}"
     about = (
-        f"What {machine} does not have or take, and what does its work: {lacks}. Use before"
-        f" {', '.join(name for name, _ in named)}"
+        f"What {machine} does not have or take, and in brackets what works: {lacks}. Use before"
+        " one of these, or when it fails."
     )
-    place = f"on {finding.system}" if finding.system else f"in {where}"
-    name = f"{finding.system or where}-programs"
-    return name, f"{about} {place}.", [f"# On {machine}", "", *lines]
+    return f"{finding.system or where}-programs", about, [f"# On {machine}", "", *lines]
 
 
 _WORK_NAMES = (
@@ -390,13 +389,10 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
     return f"{where}-{work}" if work else own, about, body
 
 
-_HOME_FOLDER = re.compile(r"(?:[A-Za-z]:)?/(?:home|Users)/[^/]+/?|/root/?")
-
-
 def _project(folder: str, repository: str) -> str:
     """The project's name, where it is one; a folder may be called anything, and somebody's home is
     called after the repository that it is a checkout of."""
-    home = _HOME_FOLDER.fullmatch(folder.replace("\\", "/"))
+    home = is_home(folder)
     if home and not repository:
         return HOME
     name = repository.rpartition("/")[2] if home else repository_name(folder)

@@ -57,7 +57,7 @@ SHELL_TAKES = {
                    r"--(?:in|ex)clude[ =][\"'][^\"'\s]*\{[^\"'\s]*,"),
         "one --include for each kind, as nothing expands { } in quotes",
     ),
-    "-TotalCount and -Tail of Get-Content together": (
+    "Get-Content with -TotalCount and -Tail together": (
         re.compile(r"parameters TotalCount and Tail cannot be used together"),
         "Get-Content FILE | Select-Object -Skip N -First M",
     ),
@@ -103,6 +103,24 @@ SHELL_TAKES = {
                    r"|^fatal ?: (?:unable to auto-detect email|impossible de d\S+tecter automat)",
                    re.MULTILINE),
         "git config user.name and user.email first, as the user says",
+    ),
+    "signed commits while what signs them does not answer": (
+        re.compile(r"^error: (?:1Password: .*|gpg failed to sign the data.*)"
+                   r"|agent refused operation", re.MULTILINE),
+        "the same once the user has unlocked or mended it; not a commit without its signature",
+    ),
+    "paths from the project's root, in a folder below it": (
+        re.compile(r"^warning: could not open directory '(.+/)\1.*", re.MULTILINE),
+        "git -C with the root, or cd there first: the shell stays where the last cd went",
+    ),
+    "psql -U of another user through the socket": (
+        re.compile(r"FATAL: +Peer authentication failed for user"),
+        "sudo -u USER psql, or -h localhost with the password",
+    ),
+    "Git Bash itself, which cannot start programs": (
+        re.compile(r"^Command failed: cygpath|\bdofork: child -1|cygheap read copy failed",
+                   re.MULTILINE),
+        "PowerShell or cmd, as this Bash breaks at random",
     ),
     "any command while its own folder below /tmp cannot be made": (
         re.compile(r"^EACCES: permission denied, mkdir '/tmp/", re.MULTILINE),

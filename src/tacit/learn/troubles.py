@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacit.base.secrets import clean
-from tacit.learn.counted_session import CountedSession, ToolUse, repository_name, system_of
+from tacit.learn.counted_session import CountedSession, ToolUse, is_home, repository_name, system_of
 from tacit.learn.lint_rules import HOOKED
 from tacit.learn.rates import FEWEST, SET_BEFORE, Rate, usual_form, whole_form
 from tacit.learn.runs import ESCALATED, CountedRun
@@ -103,12 +103,12 @@ def troubles(sessions: Sequence[CountedSession], rates: dict[str, Rate]) -> list
 def machine_troubles(
     by_project: Mapping[str, Sequence[CountedSession]],
 ) -> dict[str, list[Trouble]]:
-    """For each system: what is not there or is not taken, as sessions of several projects show."""
+    """For each system: what is not there or not taken, as several projects show, or a home."""
     found: dict[str, list[Trouble]] = {}
     named = {repository_name(project).casefold() for project in by_project}
     for system in dict.fromkeys(map(system_of, filter(None, by_project))):
         own = {p: some for p, some in by_project.items() if p and system_of(p) == system}
-        place = {session.id: project for project, some in own.items() for session in some}
+        place = {one.id: one.id if is_home(p) else p for p, some in own.items() for one in some}
         every = (session for some in own.values() for session in some)
         sessions = sorted(every, key=lambda one: (one.ended, one.id))
         left: list[CountedRun] = []
