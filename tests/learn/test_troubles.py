@@ -99,6 +99,7 @@ def test_a_tool_of_the_host_that_fails_again_and_again() -> None:
         ("git push -u o m", "fatal: repository 'x' not found", "echo go{} && git push -u o m"),
         ("pip install a", "externally-managed", "pip install a --break-system-packages"),
         ("bot -p ''", "Usage: bot [options]", "bot -p '' --approval-mode yolo"),
+        ("bot --yolo -p ''", "Usage: bot [options]", "bot --yolo -p x{}"),
     ],
 )
 def test_what_is_for_another_end_mends_nothing(fails: str, error: str, after: str) -> None:

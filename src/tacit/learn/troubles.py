@@ -24,7 +24,7 @@ from tacit.learn.rates import FEWEST, SET_BEFORE, Rate, usual_form, whole_form
 from tacit.learn.runs import ESCALATED, CountedRun
 from tacit.learn.shells import SHELL_TAKES
 from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
-from tacit.traces.observations import gets_around
+from tacit.traces.observations import gets_around, is_unsafe
 from tacit.traces.outcomes import CALLED_WRONGLY, SANDBOXED, absent_program
 
 _CARRIES = {"ssh", "curl", "psql", "sqlite3", "gh", "docker"}
@@ -557,7 +557,7 @@ def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool)
     failed = {run.form for run in own}
     for run in own:
         for form in run.instead:
-            if not _BUILT.match(form) and form not in failed:
+            if not _BUILT.match(form) and form not in failed and not is_unsafe(form):
                 followed.setdefault(form, set()).add(run.session)
     instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
     often = [one for one in instead if one[1] >= FEWEST]
