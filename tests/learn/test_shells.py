@@ -69,11 +69,6 @@ SUDO = "sudo: a terminal is required to read the password; either use the -S opt
             "signed commits while what signs them does not answer",
         ),
         (
-            "git add go/cmd/a.go",
-            "warning: could not open directory 'go/go/': No such file or directory",
-            "paths from the project's root, in a folder below it",
-        ),
-        (
             "ssh box 'psql -U app -c x'",
             'psql: error: FATAL:  Peer authentication failed for user "app"',
             "psql -U of another user through the socket",
@@ -114,3 +109,21 @@ def test_a_pipe_hides_no_complaint_that_is_all_that_was_printed() -> None:
     ]
     read = ran("cat log", "ok\n" * 20 + SUDO)
     assert list(not_taken(read)) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "warning: could not open directory 'go/go/': No such file or directory",
+        "bash: line 1: cd: go: No such file or directory",
+        "fatal: pathspec 'go/a.go' did not match any files",
+        "ls: cannot access 'go/cmd': No such file or directory",
+        "grep: go/cmd/a.go: No such file or directory",
+    ],
+)
+def test_a_shell_stays_where_the_last_command_went(said: str) -> None:
+    """So a path that begins with the folder it is in leads nowhere; elsewhere it may be missing."""
+    lost = ran("x go/a.go", said, failed=True)
+    ((name, line),) = not_taken(lost, "go/cmd")
+    assert (name, line) == ("paths from the project's root, in a folder below it", said)
+    assert [*not_taken(lost), *not_taken(lost, None), *not_taken(lost, "web")] == []

@@ -95,6 +95,7 @@ def test_a_tool_of_the_host_that_fails_again_and_again() -> None:
     [
         ("docker exec {} curl a", 'exec: "curl": executable file not found', "docker exec b{} ls"),
         ("docker network inspect n", "network n not found", "docker network ls"),
+        ("rospack find plan", "package 'plan' not found", "rospack find map{}"),
         ("git push -u o m", "fatal: repository 'x' not found", "cd /a && git push -u o m | tail"),
         ("git push -u o m", "fatal: repository 'x' not found", "echo go{} && git push -u o m"),
         ("pip install a", "externally-managed", "pip install a --break-system-packages"),

@@ -279,7 +279,7 @@ def runs_of_call(
     parts = joined_commands(command := command_of(call))
     refused = [
         Run(session, turn, "", name, Outcome("failed", "output", line), call, project)
-        for name, line in not_taken(call)
+        for name, line in not_taken(call, folder)
     ]
     yield from refused
     if not refused:

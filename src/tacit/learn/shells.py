@@ -110,8 +110,10 @@ SHELL_TAKES = {
         "the same once the user has unlocked or mended it; not a commit without its signature",
     ),
     "paths from the project's root, in a folder below it": (
-        re.compile(r"^warning: could not open directory '(.+/)\1.*", re.MULTILINE),
-        "git -C with the root, or cd there first: the shell stays where the last cd went",
+        re.compile(r"\b(?:cd: |cannot access '|can't read |pathspec '|open directory '"
+                   r"|(?:ls|cat|sed|grep|rg|head|wc|find): '?)(?P<within>[\w.@+-]+)(?=[/':])"
+                   r".*(?:No such file|did not match any)"),
+        "the whole path, or cd to the root first: the shell stays where the last cd went",
     ),
     "psql -U of another user through the socket": (
         re.compile(r"FATAL: +Peer authentication failed for user"),
@@ -128,14 +130,14 @@ SHELL_TAKES = {
     ),
 }  # fmt: skip
 """By what is not taken: how it shows, and what works. Behind what was printed stands `§` with the
-command."""
+command; what is `within` a sign has to begin with the folder that the shell was in."""
 STUB = re.compile(r"Python was not found|\AExit code:? (?:49|9009)\b")
 """How the program ends that Windows has in the place of Python."""
 
 
-def not_taken(call: ToolCall) -> Iterator[tuple[str, str]]:
+def not_taken(call: ToolCall, folder: str | None = "") -> Iterator[tuple[str, str]]:
     """What a shell did not take of a call that failed, found nothing or printed little else, each
-    with the line that says so."""
+    with the line that says so; `folder` is where in the project the shell was."""
     said = uncoloured(call.result[:_MOST_LETTERS]).strip()
     if not call.failed:  # it may have been hidden by a pipe
         short = says_nothing(said) or said.count("\n") < _FEW_LINES
@@ -144,7 +146,9 @@ def not_taken(call: ToolCall) -> Iterator[tuple[str, str]]:
             return
     text = f"{said}\n§ {command_of(call)[:_MOST_LETTERS]}"
     for name, (sign, _) in SHELL_TAKES.items():
-        if found := sign.search(text):
+        found = sign.search(text)
+        within = found.groupdict().get("within") if found else None
+        if found and within in (None, (folder or "").partition("/")[0]):
             begins = text.rfind("\n", 0, found.start() + 1) + 1
             line = text[begins : text.find("\n", found.end()) % (len(text) + 1)]
             line = line.partition("§ ")[0].strip(" |\n")

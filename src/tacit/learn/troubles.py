@@ -197,7 +197,10 @@ def _failures_alike(
     return groups
 
 
-_ASKED = re.compile(r"(?:gh|glab|bd|docker|kubectl) .*\b(?:view|show|status|inspect|get|checks)\b")
+_ASKED = re.compile(
+    r"(?:gh|glab|bd|docker|kubectl) .*\b(?:view|show|status|inspect|get|checks)\b"
+    r"|[a-z][\w-]* (?:[a-z]+ )?(?:find|search|info|show|view|which|locate|query)\b"
+)
 _NOT_THERE = re.compile(
     r"(?i)not found|does not exist|no (?:such|open|pull|issue|default)|unknown skill"
     r"|could not (?:find|resolve to)"
@@ -568,16 +571,8 @@ def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool)
     form = program if absent else form  # what it is told to do is no part of that
     error = Counter(run.error for run in own).most_common(1)[0][0]
     sessions = tuple(dict.fromkeys(run.session for run in own))
-    return Trouble(
-        program,
-        clean(form),
-        clean(error),
-        len(own),
-        tried,
-        sessions,
-        tuple(instead[: 3 if often else FEWEST]),
-        standing,
-    )
+    kept = tuple(instead[: 3 if often else FEWEST])
+    return Trouble(program, clean(form), clean(error), len(own), tried, sessions, kept, standing)
 
 
 _BUILT = re.compile(r"(?:\./)?(?:target|build|out|dist)/")
