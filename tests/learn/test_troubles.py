@@ -73,6 +73,16 @@ def test_a_script_of_the_same_name_does_the_work(works: str) -> None:
     assert trouble.works[0].startswith(works.removesuffix(" run x"))
 
 
+def test_a_password_that_is_not_always_asked_for() -> None:
+    """Where as many sessions ran it as were asked, nothing is told."""
+    asked = ran("sudo ls", "sudo: a terminal is required to read the password", failed=True)
+    traces = [session(n, asked, asked) for n in range(2)]
+    assert [t.failed for t in told(*traces)] == [4]
+    free = [session(n, ran("sudo ls", "a")) for n in range(2, 4)]
+    assert [t.failed for t in told(*traces, free[0])] == [4]
+    assert told(*traces, *free) == []
+
+
 def test_a_tool_of_the_host_that_fails_again_and_again() -> None:
     """In one way, in three sessions and a quarter of its calls there; what it did not find is an
     answer."""
@@ -86,8 +96,9 @@ def test_a_tool_of_the_host_that_fails_again_and_again() -> None:
     )
     assert told(*traces[:2]) == []
     assert told(*(session(n, one, *[fine] * 5) for n, one in enumerate(stopped))) == []
-    lost = called("Read", {"file_path": "a"}, "File does not exist.", failed=True)
-    assert told(*(session(n, lost) for n in range(3))) == []
+    for said in ("File does not exist.", "InputValidationError: the required parameter is missing"):
+        lost = called("Read", {"file_path": "a"}, said, failed=True)
+        assert told(*(session(n, lost) for n in range(3))) == []
 
 
 @pytest.mark.parametrize(

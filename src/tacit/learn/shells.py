@@ -131,6 +131,8 @@ SHELL_TAKES = {
 }  # fmt: skip
 """By what is not taken: how it shows, and what works. Behind what was printed stands `§` with the
 command; what is `within` a sign has to begin with the folder that the shell was in."""
+ASKS_AT_TIMES = {"sudo, which asks for a password": "sudo"}
+"""What is taken where its program runs, as elsewhere no password is asked for."""
 STUB = re.compile(r"Python was not found|\AExit code:? (?:49|9009)\b")
 """How the program ends that Windows has in the place of Python."""
 

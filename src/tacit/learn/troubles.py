@@ -22,7 +22,7 @@ from tacit.learn.counted_session import CountedSession, ToolUse, is_home, reposi
 from tacit.learn.lint_rules import HOOKED
 from tacit.learn.rates import FEWEST, SET_BEFORE, Rate, usual_form, whole_form
 from tacit.learn.runs import ESCALATED, CountedRun
-from tacit.learn.shells import SHELL_TAKES
+from tacit.learn.shells import ASKS_AT_TIMES, SHELL_TAKES
 from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
 from tacit.traces.observations import gets_around, is_unsafe
 from tacit.traces.outcomes import CALLED_WRONGLY, SANDBOXED, absent_program
@@ -92,11 +92,11 @@ def troubles(sessions: Sequence[CountedSession], rates: dict[str, Rate]) -> list
     """What fails as it is called, in at least two sessions, with what then worked."""
     runs = [run for session in sessions for run in session.runs]
     hooks = {run.error for run in runs if run.hooked == "itself"}
-    found = [*_in_sandbox(runs), *_of_shell(runs), *_of_tools(sessions)]
+    ran = {session.id: session.ran for session in sessions}
+    found = [*_in_sandbox(runs), *_of_shell(runs, ran), *_of_tools(sessions)]
     held = {id(run) for run in runs if found and _is_held(run)}
     manners, told = by_manner([run for run in runs if id(run) not in held])
     left = [run for run in runs if id(run) not in told | held]
-    ran = {session.id: session.ran for session in sessions}
     return [*found, *manners, *_of_calls(left, rates, ran, hooks)]
 
 
@@ -118,7 +118,7 @@ def machine_troubles(
             left += [run for run in runs if id(run) not in told]
         ran = {session.id: session.ran for session in sessions}
         missing = (t for t in _of_calls(left, {}, ran) if t.of_machine and t.program not in named)
-        lacks = (*_of_shell(left), *_of_tools(sessions), *missing)
+        lacks = (*_of_shell(left, ran), *_of_tools(sessions), *missing)
         if spread := [t for t in lacks if len({place[s] for s in t.sessions}) > 1]:
             found[system] = spread
     return found
@@ -202,8 +202,7 @@ _ASKED = re.compile(
     r"|[a-z][\w-]* (?:[a-z]+ )?(?:find|search|info|show|view|which|locate|query)\b"
 )
 _NOT_THERE = re.compile(
-    r"(?i)not found|does not exist|no (?:such|open|pull|issue|default)|unknown skill"
-    r"|could not (?:find|resolve to)"
+    r"(?i)not found|does not exist|no (?:such|open|pull|issue|default)|could not (?:find|resolve)"
 )
 
 
@@ -282,12 +281,14 @@ def _in_sandbox(runs: Sequence[CountedRun]) -> list[Trouble]:
 SHELL = "shell"
 
 
-def _of_shell(runs: Sequence[CountedRun]) -> Iterator[Trouble]:
-    """What the shell of that system does not take, where it was tried more than once or twice."""
+def _of_shell(runs: Sequence[CountedRun], ran: Mapping[str, Collection[str]]) -> Iterator[Trouble]:
+    """What the shell of that system does not take, where it was tried more than once or twice, and
+    as many sessions do not show that it was; `ran` has the programs that each ran."""
     for name, (_, works) in SHELL_TAKES.items():
         own = [run for run in runs if run.form == name]
         sessions = tuple(dict.fromkeys(run.session for run in own))
-        if len(sessions) >= FEWEST and len(own) > FEWEST:
+        other = [s for s in ran if ASKS_AT_TIMES.get(name) in ran[s] and s not in sessions]
+        if len(sessions) >= FEWEST and len(own) > FEWEST and len(other) < len(sessions):
             error = Counter(run.error for run in own).most_common(1)[0][0]
             instead = ((works, len(sessions)),)
             yield Trouble(SHELL, name, clean(error), len(own), len(own), sessions, instead)
@@ -298,6 +299,9 @@ def _of_shell(runs: Sequence[CountedRun]) -> Iterator[Trouble]:
 TOOL = "tool"
 _UNUSABLE = 4
 """A tool that fails in one way in one of so many calls, where it does, is not usable as it is."""
+_OF_ITS_INPUT = re.compile(
+    rf"{_NOT_THERE.pattern}|unknown skill|InputValidation|required parameter|invalid (?:in|arg)"
+)
 
 
 def _of_tools(sessions: Iterable[CountedSession]) -> Iterator[Trouble]:
@@ -311,7 +315,7 @@ def _of_tools(sessions: Iterable[CountedSession]) -> Iterator[Trouble]:
         each = dict(uses)
         failed, calls = sum(u.failed for _, u in uses), sum(u.calls for u in each.values())
         error, often = uses[-1][1].error, failed * _UNUSABLE >= calls
-        if len(each) > FEWEST and often and not _NOT_THERE.search(error):
+        if len(each) > FEWEST and often and not _OF_ITS_INPUT.search(error):
             yield Trouble(TOOL, name, clean(error), failed, calls, tuple(each), standing=True)
 
 
