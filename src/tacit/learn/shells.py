@@ -142,10 +142,10 @@ def not_taken(call: ToolCall, folder: str | None = "") -> Iterator[tuple[str, st
     with the line that says so; `folder` is where in the project the shell was."""
     said = uncoloured(call.result[:_MOST_LETTERS]).strip()
     if not call.failed:  # it may have been hidden by a pipe
-        short = says_nothing(said) or said.count("\n") < _FEW_LINES
-        said = "" if says_nothing(said) else said.partition("\n")[0]
-        if not short:
-            return
+        silent, first = says_nothing(said), said.partition("\n")[0]
+        if not silent and (said.count("\n") >= _FEW_LINES or ": " not in first):
+            return  # mostly, and soon
+        said = "" if silent else first
     text = f"{said}\n§ {command_of(call)[:_MOST_LETTERS]}"
     for name, (sign, _) in SHELL_TAKES.items():
         found = sign.search(text)
