@@ -514,7 +514,8 @@ def test_a_new_name_on_the_same_day_and_files_of_its_own_are_one_project() -> No
 
 
 def test_what_the_shell_does_not_take() -> None:
-    """Told once for all commands, where two sessions tried it and not only once each."""
+    """Told once for all commands, where two sessions tried it and not only once each, or one did in
+    three turns."""
     globbed = ran("ls a-*/", "x\n(eval):1: no matches found: a-*/\ny", failed=True)
     parsed = "ParserError:\nLine |\n 1 | python - <<'EOF'\n | Missing file specification"
     typed = ran("python - <<'EOF'\nprint(1)\nEOF", parsed, failed=True)
@@ -524,6 +525,8 @@ def test_what_the_shell_does_not_take() -> None:
     assert "Here-documents (<<): 3 calls in 3 sessions failed with" in text
     assert "failed with `(eval):1: no matches found: a-*/`. What works: the same in quotes" in text
     assert count_findings(traces[:2]) == []
+    (found,) = count_findings([session(0, *[["go", typed]] * 3)])
+    assert "Here-documents (<<): 3 calls in 1 session failed" in draft(found).text
 
 
 def test_commands_that_only_ask_or_lack_what_they_are_given_are_not_told() -> None:

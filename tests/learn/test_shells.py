@@ -17,6 +17,21 @@ SUDO = "sudo: a terminal is required to read the password; either use the -S opt
             "&& or || between commands",
         ),
         (
+            "apply_patch << 'EOF'\nx\nEOF",
+            "+ FullyQualifiedErrorId : MissingFileSpecification",
+            "here-documents (<<)",
+        ),
+        (
+            "npm ci && npm test",
+            "+ FullyQualifiedErrorId : InvalidEndOfLine",
+            "&& or || between commands",
+        ),
+        (
+            '$html = "<a class=\\"x\\">"',
+            "+ FullyQualifiedErrorId : UnexpectedToken",
+            '\\" between double quotes',
+        ),
+        (
             "Get-Content a.py -TotalCount 20 -Tail 5",
             "The parameters TotalCount and Tail cannot be used together.",
             "Get-Content with -TotalCount and -Tail together",

@@ -17,12 +17,18 @@ _FEW_LINES = 8
 """Lines up to which what begins with a complaint may be nothing else."""
 SHELL_TAKES = {
     "here-documents (<<)": (
-        re.compile(r"Missing file specification after redirection|'<' operator is reserved"
+        re.compile(r"Missing ?file ?specification|'<' operator is reserved"
                    r"|ParserError[^§]{0,200}<<", re.IGNORECASE),
         "a here-string of PowerShell, or a file",
     ),
     "&& or || between commands": (
-        re.compile(r"'(?:&&|\|\|)' is not a valid statement separator"), "; or if ($?) { … }"
+        re.compile(r"'(?:&&|\|\|)' is not a valid statement separator"
+                   r"|: InvalidEndOfLine(?=[^§]*\n§ [^§]*(?:&&|\|\|))"), "; or if ($?) { … }",
+    ),
+    "\\\" between double quotes": (
+        re.compile(r"(?:in expression or statement|: UnexpectedToken|: TerminatorExpectedAt\w+)"
+                   r"(?=[^§]*\n§ [^§]*\\\")"),
+        "a backtick before it, or single quotes around the whole: it is PowerShell",
     ),
     "unquoted *, ? or […] that match no file": (
         re.compile(r"^(?:zsh|\(eval\)):\S*:? no matches found: ", re.MULTILINE),
@@ -58,7 +64,7 @@ SHELL_TAKES = {
         "one --include for each kind, as nothing expands { } in quotes",
     ),
     "Get-Content with -TotalCount and -Tail together": (
-        re.compile(r"parameters TotalCount and Tail cannot be used together"),
+        re.compile(r"TotalCount and Tail cannot be used together|TailAndHeadCannotCoexist"),
         "Get-Content FILE | Select-Object -Skip N -First M",
     ),
     "a quoted path that ends with \\": (

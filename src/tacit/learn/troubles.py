@@ -80,7 +80,7 @@ class Trouble(msgspec.Struct, frozen=True):
     @property
     def mended(self) -> bool:
         """Whether several sessions show what works: the same, or of what was called wrongly any."""
-        if self.other:
+        if self.other or self.program == SHELL:
             return True
         counts = [count for _, count in self.instead]
         carries = self.program.partition(" ")[0] in _CARRIES
@@ -100,14 +100,12 @@ def troubles(sessions: Sequence[CountedSession], rates: dict[str, Rate]) -> list
     return [*found, *manners, *_of_calls(left, rates, ran, hooks)]
 
 
-def machine_troubles(
-    by_project: Mapping[str, Sequence[CountedSession]],
-) -> dict[str, list[Trouble]]:
+def machine_troubles(projects: Mapping[str, Sequence[CountedSession]]) -> dict[str, list[Trouble]]:
     """For each system: what is not there or not taken, as several projects show, or a home."""
     found: dict[str, list[Trouble]] = {}
-    named = {repository_name(project).casefold() for project in by_project}
-    for system in dict.fromkeys(map(system_of, filter(None, by_project))):
-        own = {p: some for p, some in by_project.items() if p and system_of(p) == system}
+    named = {repository_name(project).casefold() for project in projects}
+    for system in dict.fromkeys(map(system_of, filter(None, projects))):
+        own = {p: some for p, some in projects.items() if p and system_of(p) == system}
         place = {one.id: one.id if is_home(p) else p for p, some in own.items() for one in some}
         every = (session for some in own.values() for session in some)
         sessions = sorted(every, key=lambda one: (one.ended, one.id))
@@ -282,13 +280,14 @@ SHELL = "shell"
 
 
 def _of_shell(runs: Sequence[CountedRun], ran: Mapping[str, Collection[str]]) -> Iterator[Trouble]:
-    """What the shell of that system does not take, where it was tried more than once or twice, and
-    as many sessions do not show that it was; `ran` has the programs that each ran."""
+    """What the shell of that system does not take, where it was tried three times, in two sessions
+    or as many turns, and no more show that it was taken; `ran` has the programs that each ran."""
     for name, (_, works) in SHELL_TAKES.items():
         own = [run for run in runs if run.form == name]
         sessions = tuple(dict.fromkeys(run.session for run in own))
         other = [s for s in ran if ASKS_AT_TIMES.get(name) in ran[s] and s not in sessions]
-        if len(sessions) >= FEWEST and len(own) > FEWEST and len(other) < len(sessions):
+        times = own if len(sessions) >= FEWEST else {run.turn for run in own}
+        if len(times) > FEWEST and len(other) < len(sessions):
             error = Counter(run.error for run in own).most_common(1)[0][0]
             instead = ((works, len(sessions)),)
             yield Trouble(SHELL, name, clean(error), len(own), len(own), sessions, instead)
@@ -299,9 +298,11 @@ def _of_shell(runs: Sequence[CountedRun], ran: Mapping[str, Collection[str]]) ->
 TOOL = "tool"
 _UNUSABLE = 4
 """A tool that fails in one way in one of so many calls, where it does, is not usable as it is."""
-_OF_ITS_INPUT = re.compile(
+_OF_THE_CALL = re.compile(
     rf"{_NOT_THERE.pattern}|unknown skill|InputValidation|required parameter|invalid (?:in|arg)"
+    r"|status code|timed? ?out|rate limit|overloaded|user (?:chose|declined|rejected|cancel)"
 )
+"""What a tool says of what it was given, of another machine, or of the user's answer."""
 
 
 def _of_tools(sessions: Iterable[CountedSession]) -> Iterator[Trouble]:
@@ -315,7 +316,7 @@ def _of_tools(sessions: Iterable[CountedSession]) -> Iterator[Trouble]:
         each = dict(uses)
         failed, calls = sum(u.failed for _, u in uses), sum(u.calls for u in each.values())
         error, often = uses[-1][1].error, failed * _UNUSABLE >= calls
-        if len(each) > FEWEST and often and not _OF_ITS_INPUT.search(error):
+        if len(each) > FEWEST and often and not _OF_THE_CALL.search(error):
             yield Trouble(TOOL, name, clean(error), failed, calls, tuple(each), standing=True)
 
 
