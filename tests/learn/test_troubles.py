@@ -107,6 +107,7 @@ def test_a_tool_of_the_host_that_fails_again_and_again() -> None:
         ("docker exec {} curl a", 'exec: "curl": executable file not found', "docker exec b{} ls"),
         ("docker network inspect n", "network n not found", "docker network ls"),
         ("rospack find plan", "package 'plan' not found", "rospack find map{}"),
+        ("npm install app{}", "404 Not Found", "npm install other"),
         ("git push -u o m", "fatal: repository 'x' not found", "cd /a && git push -u o m | tail"),
         ("git push -u o m", "fatal: repository 'x' not found", "echo go{} && git push -u o m"),
         ("pip install a", "externally-managed", "pip install a --break-system-packages"),
@@ -122,6 +123,12 @@ def test_what_is_for_another_end_mends_nothing(fails: str, error: str, after: st
         for n in range(2)
     ]
     assert not any(t.works for t in told(*(session(n, *own) for n, own in enumerate(steps))))
+
+
+def test_the_same_package_by_another_call_is_what_worked() -> None:
+    fails = ran("npm install app@2", "npm error: app@2 not found", failed=True)
+    (trouble,) = told(*(session(n, fails, ran("npm install app@1", "added")) for n in range(2)))
+    assert trouble.works == ("npm install app@1",)
 
 
 def test_other_projects_are_asked_what_the_machine_lacks(store: Store) -> None:

@@ -466,14 +466,24 @@ _TARGET = re.compile(r"\w[/.:]\w")
 def _same_end(failed: Run, run: Run) -> bool:
     """Whether two runs are for the same: by their purpose, or, of one class of work, by what they
     are given, such as a file of tests, or nothing, or as one runs the other."""
-    if run.purpose == failed.purpose:
-        return True
     old, new = failed.form.split(), run.form.split()
+    if run.purpose == failed.purpose:
+        names = [_named(words, run.purpose) for words in (old, new)]
+        return not (_TAKES_NAMES.search(run.purpose) and all(names)) or bool(names[0] & names[1])
     if run.work in (None, "check") or run.work != failed.work or not old:
         return False
     given, to_other = ({word for word in one[1:] if _TARGET.search(word)} for one in (old, new))
     run_by_another = old[0] != new[0] and old[0] in new
     return run_by_another or not given.isdisjoint(to_other) or not given | to_other
+
+
+_TAKES_NAMES = re.compile(r" (?:install|add|get|pull|download|find|search|show|info|view)\b")
+"""What is for what it names: another package is another end."""
+
+
+def _named(words: list[str], purpose: str) -> set[str]:
+    plain = {word for word in words if word[0] not in "-<"} - set(purpose.split())
+    return {re.split(r"(?<=.)[@=~^<>]", word)[0] for word in plain}
 
 
 _DEEP = re.compile(r"(?:\b[A-Za-z]:|(?<![\w.)\]]))(?:[\\/][\w.@+()\[\]-]+){3,}")
