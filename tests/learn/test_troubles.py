@@ -9,7 +9,7 @@ from tacit.learn.counted_session import count_session, programs_run
 from tacit.learn.drafts import draft, draft_sessions
 from tacit.learn.findings import TroubleFinding, count_findings
 from tacit.learn.ledger import Ledger
-from tacit.learn.troubles import Trouble
+from tacit.learn.rates import Trouble
 from tacit.testing.sample_sessions import called, made, ran
 from tacit.traces.store import Store
 from tacit.traces.trace import ToolCall, Trace

@@ -37,10 +37,11 @@ from tacit.learn.findings import (
 from tacit.learn.habits import Hook, Pair
 from tacit.learn.ledger import Ledger
 from tacit.learn.lint_rules import RuleCount
+from tacit.learn.manners import REFUSED_FOR
 from tacit.learn.quotations import HOME, Spoken, fact_line, other_quotes
-from tacit.learn.rates import Rate
+from tacit.learn.rates import SANDBOX, SHELL, TOOL, Rate, Trouble
 from tacit.learn.shells import STUB
-from tacit.learn.troubles import MISSING, REFUSED_FOR, SANDBOX, SHELL, TOOL, Trouble
+from tacit.learn.troubles import MISSING
 from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
 from tacit.traces.store import Store, Stored

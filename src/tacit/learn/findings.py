@@ -51,19 +51,14 @@ from tacit.learn.rates import (
     FEWEST,
     OWN_TASK,
     Rate,
+    Trouble,
     abstracted,
     count_rates,
     of_late,
     usual_form,
 )
 from tacit.learn.runs import CountedRun, Done
-from tacit.learn.troubles import (
-    MISSING,
-    Trouble,
-    by_program,
-    machine_troubles,
-    troubles,
-)
+from tacit.learn.troubles import MISSING, by_program, machine_troubles, troubles
 from tacit.learn.worth import Voices
 from tacit.traces.command_purposes import purpose_of, work_class
 from tacit.traces.observations import is_unsafe

@@ -3,32 +3,40 @@
 A failure says something about how a program is called, and so is worth telling, when it is about
 the call and not about the work: the program is missing, an option is unknown, a task is not there;
 or another form of the call worked with nothing changed in between; or the program fails nearly
-always. It is told by the program and the error, over all the ways in which it was typed. What mends
-it is what then worked for the same purpose or class (see `observations.recoveries`). What lies in
-how the project is set up, a hook that stops commits or files that git ignores, is told without a
-mend, and never with a way around it.
+always. It is told by the program and the error, over all the ways in which it was typed; where one
+manner fails and another works, that is `manners.py`'s. What mends it is what then worked for the
+same purpose or class (see `observations.recoveries`). What lies in how the project is set up, a
+hook that stops commits or files that git ignores, is told without a mend, and never with a way
+around it; what lies in the machine, over all projects that show it.
 """
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
 
 from tacit.base.secrets import clean
 from tacit.learn.counted_session import CountedSession, ToolUse, is_home, repository_name, system_of
 from tacit.learn.lint_rules import HOOKED
-from tacit.learn.rates import FEWEST, SET_BEFORE, Rate, usual_form, whole_form
+from tacit.learn.manners import by_manner
+from tacit.learn.rates import (
+    FEWEST,
+    SANDBOX,
+    SHELL,
+    TOOL,
+    Rate,
+    Trouble,
+    error_signature,
+    program_name,
+    usual_form,
+)
 from tacit.learn.runs import ESCALATED, CountedRun
 from tacit.learn.shells import ASKS_AT_TIMES, SHELL_TAKES
-from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
-from tacit.traces.observations import gets_around, is_unsafe
+from tacit.traces.observations import is_unsafe
 from tacit.traces.outcomes import CALLED_WRONGLY, SANDBOXED, absent_program
 
-_CARRIES = {"ssh", "curl", "psql", "sqlite3", "gh", "docker"}
-"""What they are given is another command or a question, and that is what fails."""
 _ALWAYS = 0.75
 """Of the runs of a purpose that fail, from which it is said to fail nearly always."""
 _MANY = 4
@@ -36,56 +44,6 @@ _SELDOM_GONE = 3
 """A program that is there in so many times the sessions where it is missing is not missing."""
 _SELDOM = 10
 """What fails less often than once in so many runs is an accident."""
-
-
-class Trouble(msgspec.Struct, frozen=True):
-    """One way in which a program fails as it is called."""
-
-    program: str
-    form: str
-    error: str
-    failed: int
-    runs: int
-    sessions: tuple[str, ...]
-    instead: tuple[tuple[str, int], ...] = ()
-    """What then worked, and in how many sessions it followed."""
-    standing: bool = False
-    """Whether it lies in how the project or the machine is set up, and so is told without a mend: a
-    hook stops it, the files are ignored, or it has never worked."""
-    other: tuple[str, int, int] | None = None
-    """The same called in another manner, how often that worked, and of how many times."""
-    there: int = 0
-    """Other sessions in which a program was there that is missing in these."""
-
-    @property
-    def work(self) -> WorkClass | None:
-        return work_class(self.form)
-
-    @property
-    def works(self) -> tuple[str, ...]:
-        """The forms that worked in its place."""
-        return (self.other[0],) if self.other else tuple(form for form, _ in self.instead)
-
-    @property
-    def is_absent(self) -> bool:
-        """Whether it is a program that is not there."""
-        return absent_program(self.error) == self.program
-
-    @property
-    def of_machine(self) -> str:
-        """What it is about, where it lies in the machine, whatever is done there; else empty."""
-        typed = self.is_absent and self.form == self.program
-        return self.form if self.program in (SANDBOX, SHELL, TOOL) or typed else ""
-
-    @property
-    def mended(self) -> bool:
-        """Whether several sessions show what works: the same, or of what was called wrongly any."""
-        if self.other or self.program == SHELL:
-            return True
-        counts = [count for _, count in self.instead]
-        carries = self.program.partition(" ")[0] in _CARRIES
-        wrongly = CALLED_WRONGLY.search(self.error) and not carries
-        return (sum(counts) if wrongly else max(counts, default=0)) >= FEWEST
 
 
 def troubles(sessions: Sequence[CountedSession], rates: dict[str, Rate]) -> list[Trouble]:
@@ -189,8 +147,8 @@ def _failures_alike(
         own = run.hooked == "itself" or _IGNORED.search(run.error) or _against(run, hooks)
         if run.tool or about_the_call or own or _fails_always(run.purpose, rates):
             gone = absent if (run.session, absent) not in present else ""
-            program = run.purpose if own else _program(run.purpose)
-            key = (gone, None) if gone else (program, _signature(run.error))
+            program = run.purpose if own else program_name(run.purpose)
+            key = (gone, None) if gone else (program, error_signature(run.error))
             groups.setdefault(key, []).append(run)
     return groups
 
@@ -231,8 +189,6 @@ def by_program(failing: Sequence[Trouble], left: Iterable[Trouble]) -> dict[str,
 
 
 # What the host's sandbox does not let pass.
-
-SANDBOX = "sandbox"
 
 
 def _is_held(run: CountedRun) -> bool:
@@ -276,8 +232,6 @@ def _in_sandbox(runs: Sequence[CountedRun]) -> list[Trouble]:
 
 # What the shell does not take.
 
-SHELL = "shell"
-
 
 def _of_shell(runs: Sequence[CountedRun], ran: Mapping[str, Collection[str]]) -> Iterator[Trouble]:
     """What the shell of that system does not take, where it was tried three times, in two sessions
@@ -295,7 +249,6 @@ def _of_shell(runs: Sequence[CountedRun], ran: Mapping[str, Collection[str]]) ->
 
 # What the host's own tools do not do.
 
-TOOL = "tool"
 _UNUSABLE = 4
 """A tool that fails in one way in one of so many calls, where it does, is not usable as it is."""
 _OF_THE_CALL = re.compile(
@@ -310,7 +263,7 @@ def _of_tools(sessions: Iterable[CountedSession]) -> Iterator[Trouble]:
     alike: dict[tuple[str, str], list[tuple[str, ToolUse]]] = {}
     for session in sessions:
         for use in session.tools:
-            key = use.name, _signature(use.error.partition("\n")[0])
+            key = use.name, error_signature(use.error.partition("\n")[0])
             alike.setdefault(key, []).append((session.id, use))
     for (name, _), uses in alike.items():
         each = dict(uses)
@@ -318,160 +271,6 @@ def _of_tools(sessions: Iterable[CountedSession]) -> Iterator[Trouble]:
         error, often = uses[-1][1].error, failed * _UNUSABLE >= calls
         if len(each) > FEWEST and often and not _OF_THE_CALL.search(error):
             yield Trouble(TOOL, name, clean(error), failed, calls, tuple(each), standing=True)
-
-
-# The same command in two manners.
-
-REFUSED_FOR = "refused: "
-"""Before what the user said in refusing a call, in the place of an error."""
-_SAID_MOST = 2
-_MOSTLY = 0.75
-
-
-def by_manner(runs: Sequence[CountedRun]) -> tuple[list[Trouble], set[int]]:
-    """Commands that fail in one manner of calling them and work in another: behind a runner or
-    without it, with something set before, in another folder, with an option or without. And the
-    runs, by identity, that are told by it."""
-    by_purpose: dict[str, list[CountedRun]] = {}
-    for run in runs:
-        known = run.outcome.state == "worked" or run.outcome.failed or run.reply
-        if known and run.purpose and not run.tool and not run.rules and not run.hooked:
-            by_purpose.setdefault(run.purpose, []).append(run)
-    found: list[Trouble] = []
-    told: set[int] = set()
-    for purpose, own in by_purpose.items():
-        if not any(run.reply or (run.error and CALLED_WRONGLY.search(run.error)) for run in own):
-            continue
-        sides = [side for how in _manners(own) for side in _sides(how, own)]
-        for side in sorted(sides, key=lambda s: (-len(s.good), -len(s.bad), s.how)):
-            left = [run for run in side.failed if id(run) not in told]
-            if left and side.is_clean:
-                found.append(side.trouble(purpose, left))
-                told |= {id(run) for run in side.failed}
-    return found, told
-
-
-class _Side(NamedTuple):
-    """A command in the manner that fails and in the one that works, which differ in `how`."""
-
-    how: str
-    needed: bool
-    bad: list[CountedRun]
-    good: list[CountedRun]
-
-    @property
-    def failed(self) -> list[CountedRun]:
-        return [run for run in self.bad if run.outcome.failed or self._refused(run)]
-
-    @property
-    def worked(self) -> list[CountedRun]:
-        return [run for run in self.good if run.outcome.state == "worked"]
-
-    def _refused(self, run: CountedRun) -> bool:
-        """Whether the user refused it and named what it lacks."""
-        return self.needed and run.outcome.state == "refused" and self.how in run.reply.casefold()
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether the one manner fails nearly always, for how it is called, and the other works."""
-        failed, worked = self.failed, self.worked
-        meant = [run for run in self.bad if run.outcome.state != "refused" or self._refused(run)]
-        if SET_BEFORE.match(self.how):  # elsewhere the same may be set already
-            here = {run.session for run in failed if CALLED_WRONGLY.search(run.error)}
-            meant = [run for run in meant if run.session in here]
-            failed = [run for run in failed if run.session in here]
-        if not failed or not worked or len(failed) < _MOSTLY * len(meant):
-            return False
-        if any(map(self._refused, failed)):
-            return True
-        of_work = failed[0].work is not None or self._is_terminal or self._is_its_error
-        share = 0.5 if of_work else _MOSTLY  # a check also fails for the work
-        if len(worked) < share * len(self.good) or len(worked) <= len(failed) // _SAID_MOST:
-            return False
-        sessions, others = ({run.session for run in some} for some in (failed, worked))
-        habit = self.needed and self.how[0] != "-" and not self.how.startswith("in ")
-        enough = len(sessions) >= FEWEST or (habit and len(others) > FEWEST)
-        wrongly = [run for run in failed if CALLED_WRONGLY.search(run.error)]
-        return enough and len(worked) >= FEWEST and 2 * len(wrongly) > len(failed) and self._named
-
-    @property
-    def _named(self) -> bool:
-        """An option is what fails where the error names it or what it is given."""
-        words = re.findall(r"\w+", self.how) if self.how.startswith("-") else []
-        errors = " ".join(run.error for run in self.failed).casefold()
-        named = not words or any(word.casefold() in errors for word in words if len(word) > 1)
-        return named or self._is_terminal or self._is_its_error
-
-    @property
-    def _is_terminal(self) -> bool:
-        """Whether what fails is that a terminal was asked for."""
-        errors = (run.error for run in self.failed)
-        return self.how in ("-it", "-ti", "-t", "--tty") and all("TTY" in e for e in errors)
-
-    @property
-    def _is_its_error(self) -> bool:
-        """Whether it fails with one error, again and again, that is never seen without it."""
-        signs = Counter(_signature(run.error) for run in self.failed)
-        sign, count = signs.most_common(1)[0]
-        seen = any(_signature(run.error) == sign for run in self.good if run.error)
-        return count > FEWEST and count >= _MOSTLY * len(self.failed) and not seen
-
-    def trouble(self, purpose: str, left: list[CountedRun]) -> Trouble:
-        """What fails, over the runs of `left`, and how it works."""
-        said = [run.error or f"{REFUSED_FOR}{run.reply}" for run in reversed(left)]
-        error = Counter([e for e in said if CALLED_WRONGLY.search(e)] or said).most_common(1)[0][0]
-        alike = [_shown(run) for run, e in zip(reversed(left), said, strict=True) if e == error]
-        form = Counter(alike).most_common(1)[0][0]
-        works = whole_form(purpose, self.worked)
-        if self.how.startswith("in "):
-            form, works = f"{_entered(left)}{form}", f"{_entered(self.worked)}{works}"
-        elif self.needed and self.how.startswith("export "):
-            works = f"{self.how}… && {works}"
-        bad = sum(run.outcome.state == "worked" for run in self.bad) + len(left)
-        sessions = tuple(dict.fromkeys(run.session for run in left))
-        other = (works, len(self.worked), len(self.good))
-        everybodys = is_everybodys(purpose.partition(" ")[0])
-        own = purpose if purpose.split(maxsplit=1)[0] != "docker" else " ".join(purpose.split()[:2])
-        program = own if everybodys and not work_class(purpose) else _program(purpose)
-        return Trouble(program, clean(form), clean(error), len(left), bad, sessions, other=other)
-
-
-def _shown(run: CountedRun) -> str:
-    return run.form.replace("<message>", "\"$(cat <<'EOF' …)\"") if "<<" in run.manner else run.form
-
-
-_NO_WAY = re.compile(r"sudo\b")
-"""What is no answer to a failure: that is the user's to say."""
-
-
-def _entered(runs: Sequence[CountedRun]) -> str:
-    """The folder that most of `runs` were in, as one goes there."""
-    folder = Counter(run.folder for run in runs).most_common(1)[0][0]
-    return f"cd {folder} && " if folder else ""
-
-
-def _manners(runs: Sequence[CountedRun]) -> list[str]:
-    every = dict.fromkeys(how for run in runs for how in _manner(run) if how)
-    return [how for how in every if how != ESCALATED]
-
-
-def _manner(run: CountedRun) -> tuple[str, ...]:
-    return run.manner if run.folder is None else (*run.manner, f"in {run.folder or '.'}")
-
-
-def _sides(how: str, runs: Sequence[CountedRun]) -> Iterator[_Side]:
-    """The runs with `how` and without it, either way around; what gets around a failure, or is
-    unsafe, is no way in which it works."""
-    runs = [run for run in runs if run.folder is not None or not how.startswith("in ")]
-    having = [run for run in runs if how in _manner(run)]
-    lacking = [run for run in runs if how not in _manner(run)]
-    for needed, bad, other in ((False, having, lacking), (True, lacking, having)):
-        good = [run for run in other if run.outcome.state != "refused"]
-        failed = (
-            any(run.outcome.state != "worked" for run in bad) and good and not _NO_WAY.match(how)
-        )
-        if failed and not any(gets_around(run.form) for run in good):
-            yield _Side(how, needed, bad, good)
 
 
 _RUNS_OTHERS = (
@@ -582,19 +381,3 @@ def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool)
 
 _BUILT = re.compile(r"(?:\./)?(?:target|build|out|dist)/")
 """Where builds put the program that is worked on: to try it mends nothing."""
-
-
-def _program(purpose: str) -> str:
-    """What fails, without what it was told to do: `x npm run a` and `x npm run b` are one."""
-    words = purpose.split() or [purpose]
-    if len(words) > 2 or words[0] in ("git", "gh"):
-        return " ".join(words[:2])
-    return purpose if work_class(purpose) else words[0]
-
-
-def _signature(error: str) -> str:
-    """An error without what differs from time to time."""
-    text = re.sub(
-        r"(?:/[\w.@+-]+)+|\b[\w.-]+\.\w{1,5}(?::\d+)*|\d+|0x[0-9a-f]+", "·", error.casefold()
-    )
-    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "·", text)[:80]
