@@ -125,6 +125,14 @@ def test_what_is_for_another_end_mends_nothing(fails: str, error: str, after: st
     assert not any(t.works for t in told(*(session(n, *own) for n, own in enumerate(steps))))
 
 
+def test_what_a_sandbox_may_hold_back_is_told_where_none_is_left() -> None:
+    """Also beside a tool that fails."""
+    gate = called("Edit", {"file_path": "a"}, "[Gate]", failed=True)
+    held = ran("app serve", "Error: listen EPERM: operation not permitted", failed=True)
+    steps = (gate, held, ran("app serve --socket x", "up"))
+    assert "app serve" in [t.form for t in told(*(session(n, *steps) for n in range(3)))]
+
+
 def test_the_same_package_by_another_call_is_what_worked() -> None:
     fails = ran("npm install app@2", "npm error: app@2 not found", failed=True)
     (trouble,) = told(*(session(n, fails, ran("npm install app@1", "added")) for n in range(2)))

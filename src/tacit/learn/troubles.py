@@ -51,11 +51,12 @@ def troubles(sessions: Sequence[CountedSession], rates: dict[str, Rate]) -> list
     runs = [run for session in sessions for run in session.runs]
     hooks = {run.error for run in runs if run.hooked == "itself"}
     ran = {session.id: session.ran for session in sessions}
-    found = [*_in_sandbox(runs), *_of_shell(runs, ran), *_of_tools(sessions)]
-    held = {id(run) for run in runs if found and _is_held(run)}
+    sandbox = _in_sandbox(runs)
+    held = {id(run) for run in runs if sandbox and _is_held(run)}
     manners, told = by_manner([run for run in runs if id(run) not in held])
     left = [run for run in runs if id(run) not in told | held]
-    return [*found, *manners, *_of_calls(left, rates, ran, hooks)]
+    of_host = (*_of_shell(runs, ran), *_of_tools(sessions))
+    return [*sandbox, *of_host, *manners, *_of_calls(left, rates, ran, hooks)]
 
 
 def machine_troubles(projects: Mapping[str, Sequence[CountedSession]]) -> dict[str, list[Trouble]]:
