@@ -133,6 +133,17 @@ def test_what_a_sandbox_may_hold_back_is_told_where_none_is_left() -> None:
     assert "app serve" in [t.form for t in told(*(session(n, *steps) for n in range(3)))]
 
 
+def test_what_a_remote_refuses_is_one_whatever_was_to_be_done_there() -> None:
+    no_key = "git@example.org: Permission denied (publickey).\nfatal: Could not read from remote"
+    steps = [
+        (ran(f"git {verb} origin main", no_key, failed=True), ran(f"git {verb} https://x/a main"))
+        for verb in ("fetch", "push")
+    ]
+    (trouble,) = told(*(session(n, *own) for n, own in enumerate(steps)))
+    assert trouble.program == "git"
+    assert set(trouble.works) == {"git fetch https://x/a main", "git push https://x/a main"}
+
+
 def test_the_same_package_by_another_call_is_what_worked() -> None:
     fails = ran("npm install app@2", "npm error: app@2 not found", failed=True)
     (trouble,) = told(*(session(n, fails, ran("npm install app@1", "added")) for n in range(2)))

@@ -149,11 +149,16 @@ def _failures_alike(
         if run.tool or about_the_call or own or _fails_always(run.purpose, rates):
             gone = absent if (run.session, absent) not in present else ""
             program = run.purpose if own else program_name(run.purpose)
+            if program.startswith("git ") and _OF_REMOTE.search(run.error):
+                program = "git"  # whatever it was to do there
             key = (gone, None) if gone else (program, error_signature(run.error))
             groups.setdefault(key, []).append(run)
     return groups
 
 
+_OF_REMOTE = re.compile(
+    r"Permission denied \(publickey|could not read (?:from remote|Username)|Authentication failed for"
+)
 _ASKED = re.compile(
     r"(?:gh|glab|bd|docker|kubectl) .*\b(?:view|show|status|inspect|get|checks)\b"
     r"|[a-z][\w-]* (?:[a-z]+ )?(?:find|search|info|show|view|which|locate|query)\b"
