@@ -157,7 +157,7 @@ def _failures_alike(
 
 
 _OF_REMOTE = re.compile(
-    r"Permission denied \(publickey|could not read (?:from remote|Username)|Authentication failed for"
+    r"Permission denied \(publickey|Could not read from remote|Authentication failed for"
 )
 _ASKED = re.compile(
     r"(?:gh|glab|bd|docker|kubectl) .*\b(?:view|show|status|inspect|get|checks)\b"
