@@ -144,6 +144,15 @@ def test_what_a_remote_refuses_is_one_whatever_was_to_be_done_there() -> None:
     assert set(trouble.works) == {"git fetch https://x/a main", "git push https://x/a main"}
 
 
+def test_a_file_that_is_too_large_to_be_read_whole() -> None:
+    """Told by its name, however often others are read."""
+    said = "File content (90000 tokens) exceeds maximum allowed tokens (25000)."
+    large = called("Read", {"file_path": "/home/me/app/logs/run.log"}, said, failed=True)
+    others = [called("Read", {"file_path": f"/home/me/app/{n}.py"}) for n in range(9)]
+    (trouble,) = told(*(session(n, large, *others) for n in range(3)))
+    assert (trouble.form, trouble.failed, trouble.runs) == ("Read logs/run.log", 3, 3)
+
+
 def test_the_same_package_by_another_call_is_what_worked() -> None:
     fails = ran("npm install app@2", "npm error: app@2 not found", failed=True)
     (trouble,) = told(*(session(n, fails, ran("npm install app@1", "added")) for n in range(2)))

@@ -324,22 +324,27 @@ def programs_run(trace: Trace) -> frozenset[str]:
     return frozenset(name for name in names if re.fullmatch(r"[\w.+-]{1,30}", name))
 
 
+_TOO_LARGE = re.compile(r"exceeds (?:the )?maximum|too large")
 _SAID_FIRST = 3
 """Lines of what a tool said that tell what is wrong."""
 
 
 def tools_failed(trace: Trace) -> tuple[ToolUse, ...]:
-    """How the host's own tools failed, by what they said; of the shell what it ran is counted."""
+    """How the host's own tools failed, by what they said, and by the file where one is too large to
+    read; of the shell what it ran is counted."""
     calls: Counter[str] = Counter()
     failed: Counter[tuple[str, str]] = Counter()
     for call in trace.each_call():
         if call.kind == "shell" or is_own_tool(call):
             continue
-        calls[call.name] += 1
+        name = call.name
+        if call.failed and call.kind == "read" and _TOO_LARGE.search(call.result[:400]):
+            name = " ".join([name, *(path_within(p, trace.project) or p for p in paths_of(call))])
+        calls[name] += 1
         if call.failed and call_outcome(call).state == "failed":
             lines = re.sub(r"</?tool_use_error>", "", call.result[:2000]).split("\n")
             said = [without_folders(line.strip(), trace.project) for line in lines if line.strip()]
-            failed[call.name, shorten("\n".join(said[:_SAID_FIRST]), 240)] += 1
+            failed[name, shorten("\n".join(said[:_SAID_FIRST]), 240)] += 1
     return tuple(
         ToolUse(name, clean(error), count, calls[name]) for (name, error), count in failed.items()
     )
