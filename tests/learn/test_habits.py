@@ -308,7 +308,10 @@ def test_a_program_that_is_nowhere_there_is_told() -> None:
     gone = "(eval):1: command not found: timeout"
     traces = [session(n, ["go", ran("timeout 9 app serve", gone, failed=True)]) for n in range(2)]
     (found,) = [one for one in count_findings(traces) if isinstance(one, TroubleFinding)]
-    assert "does not have or take, and in brackets what works: timeout. Use" in draft(found).text
+    assert (
+        "lacks, does not take or stops, and in brackets what works: timeout. Use"
+        in draft(found).text
+    )
     assert "`(eval):1: command not found: timeout`. Nothing was seen" in draft(found).text
     there = session(5, ["go", ran("timeout 9 app serve")])
     assert not [f for f in count_findings([*traces, there]) if isinstance(f, TroubleFinding)]

@@ -36,7 +36,7 @@ def test_what_several_projects_lack_is_told_once_for_the_machine() -> None:
     made_draft = draft(found)
     assert (made_draft.name, made_draft.project) == ("linux-programs", "")
     assert "`jq` failed 3 of 3 times in 3 sessions: `bash: line 1: jq:" in made_draft.text
-    assert "What this Linux machine does not have or take" in made_draft.text
+    assert "What this Linux machine lacks, does not take or stops" in made_draft.text
     (found,) = count_findings([one, session(3, NO_JQ)])
     assert (draft(found).name, found.project) == ("app-programs", "/home/me/app")
     assert count_findings([one, session(2, NO_JQ, project="/Users/me/other")]) == []

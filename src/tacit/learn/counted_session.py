@@ -325,7 +325,7 @@ def programs_run(trace: Trace) -> frozenset[str]:
 
 
 _TOO_LARGE = re.compile(r"exceeds (?:the )?maximum|too large")
-_SAID_FIRST = 3
+_SAID_FIRST = 5
 """Lines of what a tool said that tell what is wrong."""
 
 
@@ -344,7 +344,7 @@ def tools_failed(trace: Trace) -> tuple[ToolUse, ...]:
         if call.failed and call_outcome(call).state == "failed":
             lines = re.sub(r"</?tool_use_error>", "", call.result[:2000]).split("\n")
             said = [without_folders(line.strip(), trace.project) for line in lines if line.strip()]
-            failed[name, shorten("\n".join(said[:_SAID_FIRST]), 240)] += 1
+            failed[name, shorten("\n".join(said[:_SAID_FIRST]), 300)] += 1
     return tuple(
         ToolUse(name, clean(error), count, calls[name]) for (name, error), count in failed.items()
     )

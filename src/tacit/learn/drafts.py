@@ -135,7 +135,7 @@ def _why(finding: Finding) -> str:
         case HabitsFinding():
             return "how changes were made and committed"
         case TroubleFinding(program=program) if program == MISSING:
-            return "what the machine does not have or take"
+            return "what the machine lacks, does not take or stops"
         case TroubleFinding(program=program):
             return f"{program} failed as it was called"
         case ProcedureFinding(goal=goal):
@@ -351,8 +351,8 @@ def _machine_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
     )
     machine = f"this {finding.system} machine" if finding.system else f"the machine of {where}"
     about = (
-        f"What {machine} does not have or take, and in brackets what works: {lacks}. Use before"
-        " one of these, or when it fails."
+        f"What {machine} lacks, does not take or stops, and in brackets what works: {lacks}. Use"
+        " before one of these, or when it fails."
     )
     return f"{finding.system or where}-programs", about, [f"# On {machine}", "", *lines]
 
