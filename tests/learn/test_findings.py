@@ -1158,7 +1158,7 @@ def test_missing_programs_are_one_draft() -> None:
     (found,) = count_findings(sessions(turn))
     text = draft(found).text
     assert draft(found).name == "app-programs"
-    assert "python3 in place of python" in text
+    assert "python (python3); pnpm (npm ci). Use before" in text
     lint_call = ran("npm run lint", "0 issues.")
     (checks,) = count_findings(sessions([*turn, lint_call, lint_call]))
     assert isinstance(checks, ChecksFinding)

@@ -16,17 +16,21 @@ from itertools import permutations
 import msgspec
 
 from tacit.base import database
+from tacit.base.display import shorten
 from tacit.base.secrets import clean
-from tacit.learn import habits, lint_rules, runs
+from tacit.learn import habits, lint_rules, runs, shells
 from tacit.learn.habits import SessionChanges, changes_of
 from tacit.learn.runs import (
     CountedRun,
     Done,
     counted_runs,
     done_by,
+    ended_well,
+    is_own_tool,
     lasting_runs,
     path_within,
     runs_by_call,
+    without_folders,
 )
 from tacit.traces import (
     command_line,
@@ -44,12 +48,21 @@ from tacit.traces import (
 from tacit.traces.command_line import joined_commands
 from tacit.traces.command_purposes import plain_form, program_of
 from tacit.traces.observations import paths_of
-from tacit.traces.outcomes import absent_program, uncoloured
+from tacit.traces.outcomes import absent_program, call_outcome, uncoloured
 from tacit.traces.requests import Request, Said
 from tacit.traces.store import Store
 from tacit.traces.tool_calls import command_of
 from tacit.traces.trace import Head, Trace
 from tacit.traces.wishes import Wish
+
+
+class ToolUse(msgspec.Struct, frozen=True):
+    """One way in which a tool of the host failed in a session, and of how many calls."""
+
+    name: str
+    error: str
+    failed: int
+    calls: int
 
 
 class CountedSession(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -77,6 +90,8 @@ class CountedSession(msgspec.Struct, frozen=True, omit_defaults=True):
     """The programs that were there, by their names."""
     logs: tuple[str, ...] = ()
     """The logs that it looked into."""
+    tools: tuple[ToolUse, ...] = ()
+    """The tools of the host that failed in it."""
     copied: frozenset[int] = frozenset()
     """Those of them that an earlier session has, and that are not counted here."""
 
@@ -103,6 +118,7 @@ def count_session(trace: Trace, copied: frozenset[int] = frozenset()) -> Counted
         turns,
         programs_run(trace),
         logs_read(trace),
+        tools_failed(trace),
         copied,
     )
 
@@ -121,6 +137,13 @@ def counted_sessions(store: Store, names: Iterable[str]) -> list[CountedSession]
         if copied != one.copied:
             sessions[name] = _count_anew(store, name, copied)
     return [one for one in sessions.values() if len(one.copied) < len(one.turns)]
+
+
+def known_sessions(store: Store, names: Iterable[str]) -> list[CountedSession]:
+    """Those that were counted before, by the rules of now."""
+    kept = (session_rows.counted(store.connection, name, _rules()) for name in names)
+    sessions = (_decode(body) for body in kept if body is not None)
+    return [one for one in sessions if len(one.copied) < len(one.turns)]
 
 
 def _counted(store: Store, name: str) -> CountedSession:
@@ -164,6 +187,18 @@ def repository_name(folder: str) -> str:
     return kept[1] if kept else path.rpartition("/")[2]
 
 
+def is_home(folder: str) -> bool:
+    """Whether a folder is somebody's home: what is done there is of no project."""
+    home = r"(?:[A-Za-z]:)?/(?:home|Users)/[^/]+/?|/root/?"
+    return bool(re.fullmatch(home, folder.replace("\\", "/")))
+
+
+def system_of(folder: str) -> str:
+    """The system that a folder is on, by how it is written."""
+    drive = re.match(r"[A-Za-z]:|\\\\", folder)
+    return "Windows" if drive else "macOS" if folder.startswith("/Users/") else "Linux"
+
+
 def subject_keys(head: Head) -> set[str]:
     """Sessions that may be of one repository have one of them in common."""
     return {_folder_key(head.project), head.repository or _folder_key(head.project)}
@@ -173,6 +208,14 @@ def _folder_key(folder: str) -> str:
     name = repository_name(folder).casefold()
     above = os.path.dirname(folder.replace("\\", "/").rstrip("/"))
     return f"{repository_name(above).casefold()}/{name}" if name in _SAYS_NOTHING else name
+
+
+def sessions_by_project(sessions: list[CountedSession]) -> dict[str, list[CountedSession]]:
+    """The sessions of each project, in their order."""
+    found: dict[str, list[CountedSession]] = {}
+    for session in sorted(one_project_each(sessions), key=lambda one: (one.ended, one.id)):
+        found.setdefault(session.project, []).append(session)
+    return found
 
 
 def one_project_each(sessions: list[CountedSession]) -> list[CountedSession]:
@@ -252,8 +295,8 @@ def _under_one_folder(sessions: list[CountedSession], keys: dict[str, str]) -> l
 
 
 _COUNTING = (
-    habits, lint_rules, runs, command_line, command_purposes, copied_turns, observations, outcomes,
-    requests, standing_orders, typed_words, wishes,
+    habits, lint_rules, runs, shells, command_line, command_purposes, copied_turns, observations,
+    outcomes, requests, standing_orders, typed_words, wishes,
 )  # fmt: skip
 
 
@@ -275,9 +318,36 @@ def programs_run(trace: Trace) -> frozenset[str]:
     well = (call for call in shell if call.finished and not call.failed)
     plain = (call for call in well if not re.search(r"\bPATH=", command_of(call)))
     there = (call for call in plain if not absent_program(uncoloured(call.result)))
-    parts = (part.words for call in there for part in joined_commands(command_of(call)))
+    lines = (ended_well(joined_commands(command_of(call))) for call in there)
+    parts = (part.words for line in lines for part in line)
     names = (name for words in parts for name in (words[0], program_of(words)) if name in words)
     return frozenset(name for name in names if re.fullmatch(r"[\w.+-]{1,30}", name))
+
+
+_TOO_LARGE = re.compile(r"exceeds (?:the )?maximum|too large")
+_SAID_FIRST = 5
+"""Lines of what a tool said that tell what is wrong."""
+
+
+def tools_failed(trace: Trace) -> tuple[ToolUse, ...]:
+    """How the host's own tools failed, by what they said, and by the file where one is too large to
+    read; of the shell what it ran is counted."""
+    calls: Counter[str] = Counter()
+    failed: Counter[tuple[str, str]] = Counter()
+    for call in trace.each_call():
+        if call.kind == "shell" or is_own_tool(call):
+            continue
+        name = call.name
+        if call.failed and call.kind == "read" and _TOO_LARGE.search(call.result[:400]):
+            name = " ".join([name, *(path_within(p, trace.project) or p for p in paths_of(call))])
+        calls[name] += 1
+        if call.failed and call_outcome(call).state == "failed":
+            lines = re.sub(r"</?tool_use_error>", "", call.result[:2000]).split("\n")
+            said = [without_folders(line.strip(), trace.project) for line in lines if line.strip()]
+            failed[name, shorten("\n".join(said[:_SAID_FIRST]), 300)] += 1
+    return tuple(
+        ToolUse(name, clean(error), count, calls[name]) for (name, error), count in failed.items()
+    )
 
 
 _LOG = re.compile(r"(?!/tmp/)(?!.*\d{4})[\w./~-]+\.log")  # none of a day or of one customer

@@ -21,27 +21,29 @@ from tacit.learn.background.background_gate import background_gate, places_for
 from tacit.learn.counted_session import (
     CountedSession,
     counted_sessions,
+    is_home,
+    known_sessions,
     repository_name,
     subject_keys,
 )
 from tacit.learn.demands import Finding
 from tacit.learn.findings import (
-    MISSING,
     ChecksFinding,
     HabitsFinding,
     ProcedureFinding,
     TroubleFinding,
     count_findings,
 )
-from tacit.learn.habits import Pair
+from tacit.learn.habits import Hook, Pair
 from tacit.learn.ledger import Ledger
 from tacit.learn.lint_rules import RuleCount
+from tacit.learn.manners import REFUSED_FOR
 from tacit.learn.quotations import HOME, Spoken, fact_line, other_quotes
-from tacit.learn.rates import Rate
-from tacit.learn.troubles import REFUSED_FOR, SANDBOX, SHELL, Hook, Trouble
+from tacit.learn.rates import SANDBOX, SHELL, TOOL, Rate, Trouble
+from tacit.learn.shells import STUB
+from tacit.learn.troubles import MISSING
 from tacit.skills.skill import suggest_name
 from tacit.skills.skill_file import parse_skill
-from tacit.traces.outcomes import absent_program
 from tacit.traces.store import Store, Stored
 from tacit.traces.trace import Trace
 
@@ -132,6 +134,8 @@ def _why(finding: Finding) -> str:
             return "work was checked by " + ", ".join(rate.purpose for rate in rates[:4])
         case HabitsFinding():
             return "how changes were made and committed"
+        case TroubleFinding(program=program) if program == MISSING:
+            return "what the machine lacks, does not take or stops"
         case TroubleFinding(program=program):
             return f"{program} failed as it was called"
         case ProcedureFinding(goal=goal):
@@ -272,9 +276,11 @@ def _trouble(trouble: Trouble) -> str:
     )
     if trouble.program == SHELL:
         return (
-            f"- The shell does not take {trouble.form}: {counted(trouble.failed, 'call')} in"
-            f" {sessions} failed with {_code(trouble.error)}. What it takes: {trouble.works[0]}."
+            f"- {trouble.form[:1].upper()}{trouble.form[1:]}: {counted(trouble.failed, 'call')} in"
+            f" {sessions} failed with {_code(trouble.error)}. What works: {trouble.works[0]}."
         )
+    if trouble.program == TOOL:
+        return line.replace("- ", "- The agent's own tool ", 1)
     if trouble.error.startswith(REFUSED_FOR):
         words = one_line(trouble.error.removeprefix(REFUSED_FOR)).strip("\"'. ")
         line = f"- {_code(trouble.form)} was refused in {sessions}: the user said “{words}”."
@@ -292,6 +298,10 @@ def _trouble(trouble: Trouble) -> str:
             f"{_code(form)} ({counted(count, 'session')})" for form, count in trouble.instead
         )
         line += f" What then worked: {worked}."
+    if trouble.is_absent and STUB.search(trouble.error.partition(": ")[2]):
+        line += " Windows has only a stub of that name, which does nothing."
+    elif trouble.is_absent and not trouble.works:
+        line += " Nothing was seen to do its work."
     if trouble.there:
         line += f" In {counted(trouble.there, 'other session')} it was there."
     return line
@@ -302,8 +312,8 @@ def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
     if program in (SANDBOX, MISSING):
         return _machine_skill(finding, where)
     works = list(dict.fromkeys(form for trouble in finding.troubles for form in trouble.works))
-    standing = next((t for t in finding.troubles if t.standing), None)
-    if not works and standing and not absent_program(standing.error):
+    standing = next((t for t in finding.troubles if t.standing), finding.troubles[0])
+    if not works:
         about = (
             f"{program} fails in {where}: {shorten(standing.error, 160)}. Use before {program} in"
             f" {where}, or when it fails."
@@ -313,13 +323,6 @@ def _trouble_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
         stays = "Nothing was seen to mend it. Do not skip or force it: tell the user."
         body.append(ignored if "ignored by" in standing.error else stays)
         return f"{where}-{program}", about, body
-    if not works:
-        about = (
-            f"{program} is not installed where {where} is worked on, and calls of it fail. Use"
-            f" before typing {program} in {where}."
-        )
-        body = [f"# No `{program}` in {where}", "", "Do without it, or look what it is called:", ""]
-        return f"{where}-no-{program}", about, [*body, *map(_trouble, finding.troubles)]
     about = (
         f"How {program} is called in {where}: as {works[0]}, and which calls of it fail there. Use"
         f" before running {program} in {where}, or when it fails."
@@ -341,13 +344,17 @@ def _machine_skill(finding: TroubleFinding, where: str) -> tuple[str, str, list[
             " permitted."
         )
         return f"{where}-sandbox", about, [f"# The sandbox in {where}", "", *lines]
-    named = [(t.form if t.program == SHELL else t.program, t) for t in finding.troubles]
-    pairs = "; ".join(f"{t.works[0]} in place of {name}" for name, t in named)
-    about = (
-        f"What the machine where {where} is worked on does not have or take, and what does its"
-        f" work: {pairs}. Use before typing {', '.join(name for name, _ in named)} in {where}."
+    lacks = "; ".join(
+        f"{'the tool ' if t.program == TOOL else ''}{t.of_machine}"
+        + (f" ({t.works[0]})" if t.works else "")
+        for t in finding.troubles
     )
-    return f"{where}-programs", about, ["# On this machine", "", *lines]
+    machine = f"this {finding.system} machine" if finding.system else f"the machine of {where}"
+    about = (
+        f"What {machine} lacks, does not take or stops, and in brackets what works: {lacks}. Use"
+        " before one of these, or when it fails."
+    )
+    return f"{finding.system or where}-programs", about, [f"# On {machine}", "", *lines]
 
 
 _WORK_NAMES = (
@@ -383,13 +390,10 @@ def _procedure(finding: ProcedureFinding, where: str) -> tuple[str, str, list[st
     return f"{where}-{work}" if work else own, about, body
 
 
-_HOME_FOLDER = re.compile(r"(?:[A-Za-z]:)?/(?:home|Users)/[^/]+/?|/root/?")
-
-
 def _project(folder: str, repository: str) -> str:
     """The project's name, where it is one; a folder may be called anything, and somebody's home is
     called after the repository that it is a checkout of."""
-    home = _HOME_FOLDER.fullmatch(folder.replace("\\", "/"))
+    home = is_home(folder)
     if home and not repository:
         return HOME
     name = repository.rpartition("/")[2] if home else repository_name(folder)
@@ -410,6 +414,8 @@ def _yaml(text: str) -> str:
 
 
 COUNTING = "counting"
+_MOST_BESIDE = 1000
+"""Sessions of other projects that are asked what the machine lacks."""
 
 
 def draft_skills(sessions: Iterable[Trace | CountedSession]) -> list[Draft]:
@@ -428,7 +434,8 @@ class ProposedDraft(msgspec.Struct, frozen=True):
 def draft_sessions(
     store: Store, ledger: Ledger, chosen: list[Stored], *, dry_run: bool = False
 ) -> list[ProposedDraft]:
-    """Draft what `chosen` show, together with the other sessions of their projects.
+    """Draft what `chosen` show, together with the other sessions of their projects, and of the
+    machine with those of the others.
 
     Every session of `chosen` gets a line in the ledger, so that the next run leaves it out.
     """
@@ -436,7 +443,11 @@ def draft_sessions(
     every = store.sessions(limit=10_000) if chosen else []
     related = [stored.id for stored in every if subject_keys(stored.head) & subjects]
     new = {stored.id for stored in chosen}
-    found = [f for f in count_findings(counted_sessions(store, related)) if new & set(f.sessions)]
+    beside = [stored.id for stored in every if not subject_keys(stored.head) & subjects]
+    findings = count_findings(
+        counted_sessions(store, related), known_sessions(store, beside[:_MOST_BESIDE])
+    )
+    found = [finding for finding in findings if new & set(finding.sessions)]
     drafts = [draft(finding) for finding in found]
     done = [ProposedDraft(d, None if dry_run else propose_draft(d)) for d in drafts]
     if not dry_run:

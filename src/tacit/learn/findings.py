@@ -17,8 +17,9 @@ import msgspec
 from tacit.learn.counted_session import (
     CountedSession,
     count_session,
-    one_project_each,
     repository_name,
+    sessions_by_project,
+    system_of,
 )
 from tacit.learn.demands import (
     Finding,
@@ -33,32 +34,35 @@ from tacit.learn.demands import (
     wish_findings,
 )
 from tacit.learn.habits import (
+    Hook,
     LeftOut,
     Messages,
     Pair,
     Pushed,
+    hook_of,
     left_out,
     messages,
     own_commands,
     pairs,
     pushed,
 )
-from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
+from tacit.learn.lint_rules import RuleCount, count_rules
 from tacit.learn.rates import (
     FEWEST,
     OWN_TASK,
     Rate,
+    Trouble,
     abstracted,
     count_rates,
     of_late,
     usual_form,
 )
 from tacit.learn.runs import CountedRun, Done
-from tacit.learn.troubles import SANDBOX, SHELL, Hook, Trouble, hook_of, troubles
+from tacit.learn.troubles import MISSING, by_program, machine_troubles, troubles
 from tacit.learn.worth import Voices
 from tacit.traces.command_purposes import purpose_of, work_class
 from tacit.traces.observations import is_unsafe
-from tacit.traces.outcomes import CALLED_WRONGLY, absent_program
+from tacit.traces.outcomes import CALLED_WRONGLY
 from tacit.traces.trace import Trace
 
 
@@ -93,6 +97,8 @@ class TroubleFinding(Finding, frozen=True, kw_only=True):
 
     program: str
     troubles: tuple[Trouble, ...]
+    system: str = ""
+    """The system on which several projects show it; empty where it is of one."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -115,19 +121,23 @@ class ProcedureFinding(Finding, frozen=True, kw_only=True):
     """Whether the steps are calls of tools rather than commands."""
 
 
-def count_findings(sessions: Iterable[CountedSession | Trace]) -> list[Finding]:
-    """What the sessions show, the user's words first, then the best supported."""
-    by_project: dict[str, list[CountedSession]] = {}
+def count_findings(
+    sessions: Iterable[CountedSession | Trace], others: Iterable[CountedSession] = ()
+) -> list[Finding]:
+    """What the sessions show, the user's words first, then the best supported; `others` are asked
+    only for what lies in the machine."""
     counted = [count_session(one) if isinstance(one, Trace) else one for one in sessions]
-    for session in sorted(one_project_each(counted), key=lambda one: (one.ended, one.id)):
-        by_project.setdefault(session.project, []).append(session)
+    by_project = sessions_by_project(counted)
     voices = {project: Voices(own if project else ()) for project, own in by_project.items()}
-    found = [f for p, own in by_project.items() for f in _project_findings(p, own, voices[p])]
+    spread = machine_troubles(sessions_by_project([*counted, *others]))
+    of_machine = [_trouble_finding("", own, MISSING, system) for system, own in spread.items()]
+    each = (_project_findings(p, own, voices[p], spread) for p, own in by_project.items())
+    found = [finding for own in each for finding in own]
     every = [trace for own in by_project.values() for trace in own]
     wishes = wish_findings(every, found, voices)
     place = {session.id: (session.ended, session.id) for session in every}
     told = [wish for wish in wishes if not _is_taken_back(wish, found, place)]
-    found = [*(f for f in found if not _is_reserved(f, by_project)), *told]
+    found = [*(f for f in found if not _is_reserved(f, by_project)), *told, *of_machine]
     said = (WishFinding, RefusalFinding, RemarksFinding)
     of = {session.project: session.repository for session in every if session.repository}
     found = [msgspec.structs.replace(f, repository=of.get(f.project, "")) for f in found]
@@ -156,7 +166,12 @@ def _is_taken_back(
     )
 
 
-def _project_findings(project: str, traces: list[CountedSession], voices: Voices) -> list[Finding]:
+def _project_findings(
+    project: str,
+    traces: list[CountedSession],
+    voices: Voices,
+    spread: Mapping[str, Sequence[Trouble]],
+) -> list[Finding]:
     refusals = list(refusal_findings(project, traces))
     unwanted = {purpose for refusal in refusals for purpose in refusal.purposes}
     said = [wish for session in traces for wish in session.wishes if wish.strength == "rule"]
@@ -165,7 +180,8 @@ def _project_findings(project: str, traces: list[CountedSession], voices: Voices
     runs = [run for session in traces for run in session.runs]
     kept = (run for run in runs if run.purpose not in unwanted and not _OF_A_KIT.search(run.form))
     rates = count_rates(kept)
-    failing = troubles(runs, rates, {session.id: session.ran for session in traces})
+    known = {trouble.of_machine for trouble in spread.get(system_of(project), ())} - {""}
+    failing = [t for t in troubles(traces, rates) if t.of_machine not in known]
     rates = of_late(rates, [session.id for session in traces if session.runs])
     checks = [
         _with_habits(found, runs, traces, rates)
@@ -174,7 +190,7 @@ def _project_findings(project: str, traces: list[CountedSession], voices: Voices
     ]
     checks = [one for one in checks if len(one.sessions) * _SELDOM >= one.changing]
     if checks:
-        of_machine = [t for t in failing if is_of_machine(t) and t not in checks[0].troubles]
+        of_machine = [t for t in failing if t.of_machine and t not in checks[0].troubles]
         told = (*checks[0].troubles, *of_machine)
         checks[0] = msgspec.structs.replace(checks[0], troubles=told)
     return [
@@ -371,42 +387,21 @@ def _objects(rate: Rate, runs: Sequence[CountedRun]) -> bool:
 def _other_troubles(
     project: str, failing: Sequence[Trouble], checks: Sequence[ChecksFinding]
 ) -> Iterator[TroubleFinding]:
-    """What fails beside the checks, by program."""
+    """What fails beside the checks, by program; one of the project's name is built there."""
     told = {id(t) for check in checks for t in check.troubles}
-    by_program: dict[str, list[Trouble]] = {}
     own_name = repository_name(project).casefold()
-    for trouble in failing:
-        if _is_absent(trouble) and trouble.program == own_name:
-            continue  # it is what is built there
-        if id(trouble) not in told and (trouble.mended or trouble.standing or _is_absent(trouble)):
-            missing = is_of_machine(trouble) and trouble.program != SANDBOX
-            with_it = MISSING if missing else _told_with(trouble, failing)
-            by_program.setdefault(with_it, []).append(trouble)
-    for program, own in by_program.items():
-        sessions = dict.fromkeys(session for trouble in own for session in trouble.sessions)
-        yield TroubleFinding(
-            project=project, sessions=tuple(sessions), program=program, troubles=tuple(own)
-        )
+    left = (t for t in failing if not ((t.is_absent and t.program == own_name) or id(t) in told))
+    for program, own in by_program(failing, left).items():
+        yield _trouble_finding(project, own, program)
 
 
-def _told_with(trouble: Trouble, failing: Sequence[Trouble]) -> str:
-    """The program under which it is told: what was tried against a hook's failure, and failed as
-    well, stands with that."""
-    name = trouble.program.partition(" ")[0]
-    hooks = (t for t in failing if t.standing and t.program in HOOKED and not trouble.mended)
-    return next((t.program for t in hooks if name in t.error and name != "git"), trouble.program)
-
-
-MISSING = "missing programs"
-
-
-def is_of_machine(trouble: Trouble) -> bool:
-    """Whether it lies in the machine or its sandbox, whatever is done there."""
-    return trouble.program in (SANDBOX, SHELL) or (_is_absent(trouble) and bool(trouble.works))
-
-
-def _is_absent(trouble: Trouble) -> bool:
-    return absent_program(trouble.error) == trouble.program
+def _trouble_finding(
+    project: str, own: Sequence[Trouble], program: str, system: str = ""
+) -> TroubleFinding:
+    sessions = tuple(dict.fromkeys(session for trouble in own for session in trouble.sessions))
+    return TroubleFinding(
+        project=project, sessions=sessions, program=program, troubles=tuple(own), system=system
+    )
 
 
 # Procedures.

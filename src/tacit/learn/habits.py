@@ -17,6 +17,7 @@ import msgspec
 
 from tacit.base.patterns import Alternatives
 from tacit.base.secrets import clean
+from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
 from tacit.learn.rates import FEWEST, Rate, usual_form
 from tacit.learn.runs import CountedRun, path_within
 from tacit.traces.command_line import joined_commands
@@ -41,6 +42,15 @@ class Pair(msgspec.Struct, frozen=True):
     """Whether their names differ in one word."""
     told: bool = False
     """Whether the user had to name `other`."""
+
+
+class Hook(msgspec.Struct, frozen=True):
+    """How often a commit or a push failed because a hook ran checks, and at what."""
+
+    rate: Rate
+    steps: tuple[str, ...]
+    """What failed of that which it ran, the commonest first."""
+    rules: tuple[RuleCount, ...]
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -465,3 +475,22 @@ _LOOKS = re.compile(
     r" (?:status|list|ls|show|view|logs?|info|help|version|eval|search|get|describe|diff|watch"
     r"|auth|login|logout|whoami|models)\b| (?:dev|start|serve|preview)$"
 )
+
+
+_MOST_NAMED = 4
+
+
+def hook_of(runs: Sequence[CountedRun]) -> Hook | None:
+    """The hook at a commit or a push, whichever did more, that runs checks, where several sessions
+    show it."""
+    found = []
+    for purpose in HOOKED:
+        tried = [run for run in runs if run.purpose == purpose and run.outcome.state != "unclear"]
+        failed = [run for run in tried if run.hooked == "checks"]
+        sessions = tuple(dict.fromkeys(run.session for run in failed))
+        if len(sessions) >= FEWEST:
+            steps = Counter(step for run in failed for step in run.steps).most_common(_MOST_NAMED)
+            rules = count_rules(((run.session, run.rules) for run in failed), fewest=1)
+            rate = Rate(purpose, purpose, len(tried), len(failed), sessions)
+            found.append(Hook(rate, tuple(step for step, _ in steps), rules[:_MOST_NAMED]))
+    return max(found, key=lambda hook: hook.rate.failed, default=None)

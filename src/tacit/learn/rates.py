@@ -1,5 +1,5 @@
-"""How often commands worked and failed, over the runs of one project whose outcome is known, and in
-which form they are mostly typed.
+"""How often commands worked and failed, over the runs of one project whose outcome is known, in
+which form they are mostly typed, and what a failure of one is told by.
 """
 
 import re
@@ -11,7 +11,7 @@ import msgspec
 from tacit.base.secrets import clean
 from tacit.learn.runs import CountedRun
 from tacit.traces.command_purposes import WorkClass, purpose_of, work_class
-from tacit.traces.outcomes import says_well
+from tacit.traces.outcomes import CALLED_WRONGLY, absent_program, says_well
 
 FEWEST = 2
 """Sessions that must show a thing, unless the user's own words say that it is to last."""
@@ -41,6 +41,63 @@ class Rate(msgspec.Struct, frozen=True):
     @property
     def work(self) -> WorkClass | None:
         return work_class(self.purpose)
+
+
+SANDBOX, SHELL, TOOL = "sandbox", "shell", "tool"
+"""In the place of a program: what the host's sandbox holds back, what a shell does not take, and a
+tool of the host."""
+_CARRIES = {"ssh", "curl", "psql", "sqlite3", "gh", "docker"}
+"""What they are given is another command or a question, and that is what fails."""
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """One way in which a program fails as it is called."""
+
+    program: str
+    form: str
+    error: str
+    failed: int
+    runs: int
+    sessions: tuple[str, ...]
+    instead: tuple[tuple[str, int], ...] = ()
+    """What then worked, and in how many sessions it followed."""
+    standing: bool = False
+    """Whether it lies in how the project or the machine is set up, and so is told without a mend: a
+    hook stops it, the files are ignored, or it has never worked."""
+    other: tuple[str, int, int] | None = None
+    """The same called in another manner, how often that worked, and of how many times."""
+    there: int = 0
+    """Other sessions in which a program was there that is missing in these."""
+
+    @property
+    def work(self) -> WorkClass | None:
+        return work_class(self.form)
+
+    @property
+    def works(self) -> tuple[str, ...]:
+        """The forms that worked in its place."""
+        return (self.other[0],) if self.other else tuple(form for form, _ in self.instead)
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether it is a program that is not there."""
+        return absent_program(self.error) == self.program
+
+    @property
+    def of_machine(self) -> str:
+        """What it is about, where it lies in the machine, whatever is done there; else empty."""
+        typed = self.is_absent and self.form == self.program
+        return self.form if self.program in (SANDBOX, SHELL, TOOL) or typed else ""
+
+    @property
+    def mended(self) -> bool:
+        """Whether several sessions show what works: the same, or of what was called wrongly any."""
+        if self.other or self.program == SHELL:
+            return True
+        counts = [count for _, count in self.instead]
+        carries = self.program.partition(" ")[0] in _CARRIES
+        wrongly = CALLED_WRONGLY.search(self.error) and not carries
+        return (sum(counts) if wrongly else max(counts, default=0)) >= FEWEST
 
 
 def count_rates(runs: Iterable[CountedRun]) -> dict[str, Rate]:
@@ -261,3 +318,19 @@ def _common_word(words: tuple[str, ...]) -> str:
     quotes = {word[0] for word in words}
     quote = quotes.pop() if len(quotes) == 1 and quotes <= {'"', "'"} else ""
     return f"{quote}<value>{quote}"
+
+
+def program_name(purpose: str) -> str:
+    """What fails, without what it was told to do: `x npm run a` and `x npm run b` are one."""
+    words = purpose.split() or [purpose]
+    if len(words) > 2 or words[0] in ("git", "gh"):
+        return " ".join(words[:2])
+    return purpose if work_class(purpose) else words[0]
+
+
+def error_signature(error: str) -> str:
+    """An error without what differs from time to time."""
+    text = re.sub(
+        r"(?:/[\w.@+-]+)+|\b[\w.-]+\.\w{1,5}(?::\d+)*|\d+|0x[0-9a-f]+", "·", error.casefold()
+    )
+    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "·", text)[:80]

@@ -16,6 +16,7 @@ import msgspec
 from tacit.base.display import one_line, shorten
 from tacit.base.secrets import clean
 from tacit.learn.lint_rules import HOOKED, failed_steps, rules_named, stopped_by_hook
+from tacit.learn.shells import SHELL_TAKES, STUB, not_taken
 from tacit.traces.command_line import SimpleCommand, joined_commands
 from tacit.traces.command_purposes import (
     WorkClass,
@@ -27,7 +28,7 @@ from tacit.traces.command_purposes import (
     purpose_of,
     work_class,
 )
-from tacit.traces.observations import paths_of, recoveries
+from tacit.traces.observations import core, paths_of, recoveries
 from tacit.traces.outcomes import (
     CALLED_WRONGLY,
     SANDBOXED,
@@ -36,7 +37,6 @@ from tacit.traces.outcomes import (
     call_outcome,
     complaint,
     purpose_outcomes,
-    says_nothing,
     uncoloured,
 )
 from tacit.traces.tool_calls import command_of, our_tool
@@ -214,6 +214,18 @@ def _given(call: ToolCall, wanted: Callable[[str], bool]) -> dict[str, str]:
     }
 
 
+def ended_well(parts: Sequence[SimpleCommand]) -> list[SimpleCommand]:
+    """The parts of a command line that worked if the whole did: none whose end is hidden by another
+    that follows whatever came of it, or that runs only where another failed."""
+    befores = [None, *parts]
+    return [
+        part
+        for part, before, last in zip(parts, befores, range(len(parts), 0, -1), strict=False)
+        if (last == 1 or part.joined not in ("||", ";", "\n"))
+        and not (before and before.joined == "||")
+    ]
+
+
 _LACKS = re.compile(
     r"not found in module|not provide an export|cannot find (?:module|package)|no module named"
     r"|err_module_not_found|node_modules missing|did not initialize|terraform init|ECONNREFUSED"
@@ -265,8 +277,12 @@ def runs_of_call(
     if call.kind != "shell":
         return
     parts = joined_commands(command := command_of(call))
-    yield from (not_taken := list(_not_taken(call, session, turn, project)))
-    if not not_taken:
+    refused = [
+        Run(session, turn, "", name, Outcome("failed", "output", line), call, project)
+        for name, line in not_taken(call, folder)
+    ]
+    yield from refused
+    if not refused:
         yield from _bare_runs(call, parts, session, turn, project)
     if len(command) > _MOST_LETTERS:
         return
@@ -274,7 +290,7 @@ def runs_of_call(
     folders = _folders(call, parts, project, folder)
     places = {purpose_of(part.words): at for at, part in enumerate(parts)}
     for purpose, outcome in purpose_outcomes(call):
-        if not_taken and outcome.failed:
+        if refused and outcome.failed:
             continue  # it was not the program that failed
         at = places.get(purpose)
         words = (purpose,) if at is None else parts[at].words
@@ -306,6 +322,8 @@ def _bare_runs(
     if call.failed and STUB.search(call.result):
         gone = next((p.words[0] for p in parts if re.match(r"python|py$", p.words[0])), gone)
         found = [gone]
+    elif not gone:
+        found = [bare_interpreter(part.words) for part in ended_well(parts)]
     found += [gone for part in parts if part.words[0] == gone and not purpose_of(part.words)]
     for name in dict.fromkeys(filter(None, found)):
         outcome = Outcome("failed", "output") if gone == name else call_outcome(call)
@@ -313,71 +331,10 @@ def _bare_runs(
             yield Run(session, turn, "", name, outcome, call, project)
 
 
-SHELL_TAKES = {
-    "here-documents (<<)": (
-        re.compile(r"Missing file specification after redirection|'<' operator is reserved"
-                   r"|ParserError[^§]{0,200}<<", re.IGNORECASE),
-        "a here-string of PowerShell, or a file",
-    ),
-    "&& between commands": (
-        re.compile(r"'&&' is not a valid statement separator"), "; or if ($?) { … }"
-    ),
-    "unquoted *, ? or […] that match no file": (
-        re.compile(r"^(?:zsh|\(eval\)):\S*:? no matches found: ", re.MULTILINE),
-        "the same in quotes, as zsh runs nothing else",
-    ),
-    "unquoted words that begin with =": (
-        re.compile(r"^(?:zsh|\(eval\)):\S*:? =\S* not found$", re.MULTILINE),
-        "the same in quotes, as zsh looks for a program of that name",
-    ),
-    "sed -i without a suffix": (
-        re.compile(r"^sed: 1: \S+: (?:invalid command|extra characters|undefined label)"
-                   r"|sed: -I or -i may not", re.MULTILINE), "sed -i ''",
-    ),
-    "grep -P": (re.compile(r"^grep: invalid option -- P", re.MULTILINE), "grep -E"),
-    "unquoted ( or ) in a path": (
-        re.compile(r"^.*The term '([\w.+-]+)' is not recognized(?=[^§]*\n§ [^§]*[\\/]\(\1\))"
-                   r"|syntax error near unexpected token [`']\('(?=[^§]*\n§ [^§]*/\([\w.-]+\))"
-                   r"|^(?:zsh|\(eval\)):\S*:? (?:unknown file attribute|number expected)",
-                   re.MULTILINE), "the path in quotes",
-    ),
-    "a path with [ and ] given to Get-Content or another cmdlet": (
-        re.compile(r"object at the specified path .*\[.*\].* does not exist"),
-        "the path behind -LiteralPath, in quotes",
-    ),
-    "$_ in double quotes behind powershell -Command": (
-        re.compile(r"(?:is not recognized as|ParserError|expression was expected)"
-                   r"(?=[^§]*\n§ [^§]*\b(?:powershell|pwsh)(?:\.exe)? [^\"]*\"[^\"]*\$_\b)"),
-        "the command in single quotes, as the shell around it puts its own $_ there",
-    ),
-    "--include=\"*.{a,b}\" of grep": (
-        re.compile(r"\A\n§ [^§]*\bgrep\b[^|;&]*--(?:in|ex)clude[ =][\"'][^\"'\s]*\{[^\"'\s]*,"),
-        "one --include for each kind, as nothing expands { } in quotes",
-    ),
-}  # fmt: skip
-"""What the shell or the tools of a system do not take, how they say so, and what they take. Behind
-what was printed stands `§` with the command."""
-STUB = re.compile(r"Python was not found|\AExit code:? (?:49|9009)\s*\Z")
-"""How the program ends that Windows has in the place of Python."""
-
-
-def _not_taken(call: ToolCall, session: str, turn: int, project: str) -> Iterator[Run]:
-    """What a shell did not take of a call that failed, or that found nothing."""
-    said = "" if says_nothing(call.result) else uncoloured(call.result[:_MOST_LETTERS])
-    if said and not call.failed:
-        return
-    text = f"{said}\n§ {command_of(call)[:_MOST_LETTERS]}"
-    for name, (sign, _) in SHELL_TAKES.items():
-        if found := sign.search(text):
-            begins = text.rfind("\n", 0, found.start() + 1) + 1
-            line = text[begins : text.find("\n", found.end()) % (len(text) + 1)].strip(" |")
-            line = line if said else "no output"
-            yield Run(session, turn, "", name, Outcome("failed", "output", line), call, project)
-
-
 _KEEPS_FOLDER = {"claude-code"}
 """Agents whose shell stays where a command went."""
 _GOES = {"cd", "pushd", "Set-Location"}
+_SAYS = {"echo", "printf", "sleep", "pwd", "ls", "date", "Write-Host"}
 _IN_WORKTREE = re.compile(r"^(?:.*/)?worktrees/[^/]+(?:/|$)")
 
 
@@ -492,16 +449,14 @@ def forms_for(failed: Run, mend: ToolCall) -> Iterator[str]:
     """The parts of the command that mended it which serve the same end."""
     alike = {part.words for part in joined_commands(command_of(failed.call))}
     again = any(part.words in alike for part in joined_commands(command_of(mend)))
+    beside = (words for words in core(command_of(mend)) if words not in alike)
+    added = any(words[0] not in _GOES | _SAYS for words in beside)
     for run in runs_of_call(mend, failed.session, 0, failed.project):
         if run.outcome.state != "worked" or not _same_end(failed, run):
             continue
         if run.form.split() != failed.form.split():
             yield clean(run.form)
-        elif (
-            again
-            and command_of(mend) != command_of(failed.call)
-            and len(whole := one_line(command_of(mend))) <= _WHOLE
-        ):
+        elif again and added and len(whole := one_line(command_of(mend))) <= _WHOLE:
             yield clean(whole)  # what stands before it made the difference
 
 
@@ -511,9 +466,10 @@ _TARGET = re.compile(r"\w[/.:]\w")
 def _same_end(failed: Run, run: Run) -> bool:
     """Whether two runs are for the same: by their purpose, or, of one class of work, by what they
     are given, such as a file of tests, or nothing, or as one runs the other."""
-    if run.purpose == failed.purpose:
-        return True
     old, new = failed.form.split(), run.form.split()
+    if run.purpose == failed.purpose:
+        names = [_named(words, run.purpose) for words in (old, new)]
+        return not (_TAKES_NAMES.search(run.purpose) and all(names)) or bool(names[0] & names[1])
     if run.work in (None, "check") or run.work != failed.work or not old:
         return False
     given, to_other = ({word for word in one[1:] if _TARGET.search(word)} for one in (old, new))
@@ -521,10 +477,19 @@ def _same_end(failed: Run, run: Run) -> bool:
     return run_by_another or not given.isdisjoint(to_other) or not given | to_other
 
 
+_TAKES_NAMES = re.compile(r" (?:install|add|get|pull|download|find|search|show|info|view)\b")
+"""What is for what it names: another package is another end."""
+
+
+def _named(words: list[str], purpose: str) -> set[str]:
+    plain = {word for word in words if word[0] not in "-<"} - set(purpose.split())
+    return {re.split(r"(?<=.)[@=~^<>]", word)[0] for word in plain}
+
+
 _DEEP = re.compile(r"(?:\b[A-Za-z]:|(?<![\w.)\]]))(?:[\\/][\w.@+()\[\]-]+){3,}")
 
 
-def _without_folders(error: str, project: str) -> str:
+def without_folders(error: str, project: str) -> str:
     """An error without the folders of that moment: of a file deep in the project the first two and
     its name, of another its name."""
     base = re.split(r"[\\/]", project.casefold().rstrip("\\/")) if project else [""]
@@ -552,7 +517,7 @@ _VERSIONS = re.compile(r"(?:Expected version|Got): ")
 def _error(run: Run) -> str:
     """The line that says what went wrong."""
     if run.form in SHELL_TAKES:
-        return shorten(_without_folders(one_line(run.outcome.evidence), run.project), 160)
+        return shorten(without_folders(one_line(run.outcome.evidence), run.project), 160)
     said = uncoloured(f"{run.call.error}\n{run.call.result}")
     if not run.purpose and run.call.failed and (stub := STUB.search(run.call.result)):
         return f"{run.form}: {stub[0].strip()}"
@@ -570,4 +535,4 @@ def _error(run: Run) -> str:
         telling = complaint(run.call.result)
     telling = telling or next((line for line in lines if SANDBOXED.search(line)), "")
     last = uncoloured(run.call.error) if run.call.failed else run.outcome.evidence
-    return shorten(_without_folders(one_line(telling or last), run.project), 160)
+    return shorten(without_folders(one_line(telling or last), run.project), 160)

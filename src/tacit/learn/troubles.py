@@ -3,30 +3,40 @@
 A failure says something about how a program is called, and so is worth telling, when it is about
 the call and not about the work: the program is missing, an option is unknown, a task is not there;
 or another form of the call worked with nothing changed in between; or the program fails nearly
-always. It is told by the program and the error, over all the ways in which it was typed. What mends
-it is what then worked for the same purpose or class (see `observations.recoveries`). What lies in
-how the project is set up, a hook that stops commits or files that git ignores, is told without a
-mend, and never with a way around it.
+always. It is told by the program and the error, over all the ways in which it was typed; where one
+manner fails and another works, that is `manners.py`'s. What mends it is what then worked for the
+same purpose or class (see `observations.recoveries`). What lies in how the project is set up, a
+hook that stops commits or files that git ignores, is told without a mend, and never with a way
+around it; what lies in the machine, over all projects that show it.
 """
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
 
 from tacit.base.secrets import clean
-from tacit.learn.lint_rules import HOOKED, RuleCount, count_rules
-from tacit.learn.rates import FEWEST, SET_BEFORE, Rate, usual_form, whole_form
-from tacit.learn.runs import ESCALATED, SHELL_TAKES, CountedRun
-from tacit.traces.command_purposes import WorkClass, is_everybodys, work_class
-from tacit.traces.observations import gets_around
+from tacit.learn.counted_session import CountedSession, ToolUse, is_home, repository_name, system_of
+from tacit.learn.lint_rules import HOOKED
+from tacit.learn.manners import by_manner
+from tacit.learn.rates import (
+    FEWEST,
+    SANDBOX,
+    SHELL,
+    TOOL,
+    Rate,
+    Trouble,
+    error_signature,
+    program_name,
+    usual_form,
+)
+from tacit.learn.runs import ESCALATED, CountedRun
+from tacit.learn.shells import ASKS_AT_TIMES, SHELL_TAKES
+from tacit.traces.observations import is_unsafe
 from tacit.traces.outcomes import CALLED_WRONGLY, SANDBOXED, absent_program
 
-_CARRIES = {"ssh", "curl", "psql", "sqlite3", "gh", "docker"}
-"""What they are given is another command or a question, and that is what fails."""
 _ALWAYS = 0.75
 """Of the runs of a purpose that fail, from which it is said to fail nearly always."""
 _MANY = 4
@@ -36,96 +46,62 @@ _SELDOM = 10
 """What fails less often than once in so many runs is an accident."""
 
 
-class Trouble(msgspec.Struct, frozen=True):
-    """One way in which a program fails as it is called."""
-
-    program: str
-    form: str
-    error: str
-    failed: int
-    runs: int
-    sessions: tuple[str, ...]
-    instead: tuple[tuple[str, int], ...] = ()
-    """What then worked, and in how many sessions it followed."""
-    standing: bool = False
-    """Whether it lies in how the project or the machine is set up, and so is told without a mend: a
-    hook stops it, the files are ignored, or it has never worked."""
-    other: tuple[str, int, int] | None = None
-    """The same called in another manner, how often that worked, and of how many times."""
-    there: int = 0
-    """Other sessions in which a program was there that is missing in these."""
-
-    @property
-    def work(self) -> WorkClass | None:
-        return work_class(self.form)
-
-    @property
-    def works(self) -> tuple[str, ...]:
-        """The forms that worked in its place."""
-        return (self.other[0],) if self.other else tuple(form for form, _ in self.instead)
-
-    @property
-    def mended(self) -> bool:
-        """Whether several sessions show what works: the same, or of what was called wrongly any."""
-        if self.other:
-            return True
-        counts = [count for _, count in self.instead]
-        wrongly = CALLED_WRONGLY.search(self.error) and self.program not in _CARRIES
-        return (sum(counts) if wrongly else max(counts, default=0)) >= FEWEST
-
-
-class Hook(msgspec.Struct, frozen=True):
-    """How often a commit or a push failed because a hook ran checks, and at what."""
-
-    rate: Rate
-    steps: tuple[str, ...]
-    """What failed of that which it ran, the commonest first."""
-    rules: tuple[RuleCount, ...]
-
-
-_MOST_NAMED = 4
-
-
-def hook_of(runs: Sequence[CountedRun]) -> Hook | None:
-    """The hook at a commit or a push, whichever did more, that runs checks, where several sessions
-    show it."""
-    found = []
-    for purpose in HOOKED:
-        tried = [run for run in runs if run.purpose == purpose and run.outcome.state != "unclear"]
-        failed = [run for run in tried if run.hooked == "checks"]
-        sessions = tuple(dict.fromkeys(run.session for run in failed))
-        if len(sessions) >= FEWEST:
-            steps = Counter(step for run in failed for step in run.steps).most_common(_MOST_NAMED)
-            rules = count_rules(((run.session, run.rules) for run in failed), fewest=1)
-            rate = Rate(purpose, purpose, len(tried), len(failed), sessions)
-            found.append(Hook(rate, tuple(step for step, _ in steps), rules[:_MOST_NAMED]))
-    return max(found, key=lambda hook: hook.rate.failed, default=None)
-
-
-def troubles(
-    runs: Sequence[CountedRun], rates: dict[str, Rate], ran: Mapping[str, Collection[str]]
-) -> list[Trouble]:
-    """What fails as it is called, in at least two sessions, with what then worked; `ran` has the
-    programs that each session found there."""
+def troubles(sessions: Sequence[CountedSession], rates: dict[str, Rate]) -> list[Trouble]:
+    """What fails as it is called, in at least two sessions, with what then worked."""
+    runs = [run for session in sessions for run in session.runs]
     hooks = {run.error for run in runs if run.hooked == "itself"}
-    tries = Counter(run.purpose for run in runs)
-    found = [*_in_sandbox(runs), *_of_shell(runs)]
-    runs = [run for run in runs if run.form not in SHELL_TAKES]
-    held = {id(run) for run in runs if found and _is_held(run)}
+    ran = {session.id: session.ran for session in sessions}
+    sandbox = _in_sandbox(runs)
+    held = {id(run) for run in runs if sandbox and _is_held(run)}
     manners, told = by_manner([run for run in runs if id(run) not in held])
-    found += manners
-    runs = [run for run in runs if id(run) not in told | held]
+    left = [run for run in runs if id(run) not in told | held]
+    of_host = (*_of_shell(runs, ran), *_of_tools(sessions))
+    return [*sandbox, *of_host, *manners, *_of_calls(left, rates, ran, hooks)]
+
+
+def machine_troubles(projects: Mapping[str, Sequence[CountedSession]]) -> dict[str, list[Trouble]]:
+    """For each system: what is not there or not taken, as several projects show, or a home."""
+    found: dict[str, list[Trouble]] = {}
+    named = {repository_name(project).casefold() for project in projects}
+    for system in dict.fromkeys(map(system_of, filter(None, projects))):
+        own = {p: some for p, some in projects.items() if p and system_of(p) == system}
+        place = {one.id: one.id if is_home(p) else p for p, some in own.items() for one in some}
+        every = (session for some in own.values() for session in some)
+        sessions = sorted(every, key=lambda one: (one.ended, one.id))
+        left: list[CountedRun] = []
+        for some in own.values():
+            runs = [run for session in some for run in session.runs]
+            told = by_manner(runs)[1] if any(absent_program(run.error) for run in runs) else ()
+            left += [run for run in runs if id(run) not in told]
+        ran = {session.id: session.ran for session in sessions}
+        missing = (t for t in _of_calls(left, {}, ran) if t.of_machine and t.program not in named)
+        lacks = (*_of_shell(left, ran), *_of_tools(sessions), *missing)
+        if spread := [t for t in lacks if len({place[s] for s in t.sessions}) > 1]:
+            found[system] = spread
+    return found
+
+
+def _of_calls(
+    runs: Sequence[CountedRun],
+    rates: dict[str, Rate],
+    ran: Mapping[str, Collection[str]],
+    hooks: Collection[str] = (),
+) -> Iterator[Trouble]:
+    """What fails alike; `ran` has the programs that each session found there."""
+    tries = Counter(run.purpose for run in runs)
     for (program, signature), own in _failures_alike(runs, rates, hooks).items():
         sessions = tuple(dict.fromkeys(run.session for run in own))
         lacks = signature is None or _NO_CONTAINER.search(own[0].error)
         form, by = _in_its_place(own, runs) if lacks else ("", 0)
-        there = sum(program in ran[s] for s in ran if s not in sessions) if signature is None else 0
+        having = [s for s in ran if program in ran[s] and s not in sessions]
+        there = len(having) if signature is None else 0
+        since = there and [s for s in ran if s in having or s in sessions][-1] in having
         if there > _SELDOM_GONE * len(sessions) or (
             signature is None
             and not (form or any(run.instead for run in own))
-            and (there or _works_elsewhere(program, runs))
+            and (since or _SELDOM_GONE * there > len(sessions) or _works_elsewhere(program, runs))
         ):
-            continue  # it is missing in another shell, or on another machine
+            continue  # it is missing in another shell, or on another machine, or was installed
         typed = any(run.purpose and _is_typed(run, program) for run in own)
         if max(len(sessions), by * typed) < FEWEST:
             continue
@@ -139,10 +115,10 @@ def troubles(
         if form and (not trouble.instead or by > trouble.instead[0][1]):
             trouble = msgspec.structs.replace(trouble, instead=((form, by),))
         trouble = msgspec.structs.replace(trouble, there=there)
-        tells = trouble.mended or standing or CALLED_WRONGLY.search(trouble.error)
+        tells = signature is None or trouble.mended or standing
+        tells = tells or bool(CALLED_WRONGLY.search(trouble.error))
         if own[0].tool or (tells and trouble.failed * _SELDOM >= trouble.runs):
-            found.append(trouble)
-    return found
+            yield trouble
 
 
 def _is_typed(run: CountedRun, program: str) -> bool:
@@ -155,7 +131,7 @@ def _works_elsewhere(program: str, runs: Sequence[CountedRun]) -> bool:
 
 
 def _failures_alike(
-    runs: Sequence[CountedRun], rates: dict[str, Rate], hooks: set[str]
+    runs: Sequence[CountedRun], rates: dict[str, Rate], hooks: Collection[str]
 ) -> dict[tuple[str, str | None], list[CountedRun]]:
     """The failures that are about the call, by program and error; None for the error where the
     program is nowhere there."""
@@ -164,7 +140,7 @@ def _failures_alike(
         (run.session, run.form.partition(" ")[0]) for run in runs if run.outcome.state == "worked"
     }
     for run in runs:
-        if run.outcome.state != "failed" or run.rules or _is_answer(run):
+        if run.outcome.state != "failed" or run.rules or _is_answer(run) or run.form in SHELL_TAKES:
             continue  # what names rules was called well, and found fault with the code
         another_form = run.by_form and run.work in (None, "build")
         absent = absent_program(run.error)
@@ -172,28 +148,53 @@ def _failures_alike(
         own = run.hooked == "itself" or _IGNORED.search(run.error) or _against(run, hooks)
         if run.tool or about_the_call or own or _fails_always(run.purpose, rates):
             gone = absent if (run.session, absent) not in present else ""
-            program = run.purpose if own else _program(run.purpose)
-            key = (gone, None) if gone else (program, _signature(run.error))
+            program = run.purpose if own else program_name(run.purpose)
+            if program.startswith("git ") and _OF_REMOTE.search(run.error):
+                program = "git"  # whatever it was to do there
+            key = (gone, None) if gone else (program, error_signature(run.error))
             groups.setdefault(key, []).append(run)
     return groups
 
 
-_ASKED = re.compile(r"(?:gh|glab|bd|docker|kubectl) .*\b(?:view|show|status|inspect|get|checks)\b")
+_OF_REMOTE = re.compile(
+    r"Permission denied \(publickey|Could not read from remote|Authentication failed for"
+)
+_ASKED = re.compile(
+    r"(?:gh|glab|bd|docker|kubectl) .*\b(?:view|show|status|inspect|get|checks)\b"
+    r"|[a-z][\w-]* (?:[a-z]+ )?(?:find|search|info|show|view|which|locate|query)\b"
+)
 _NOT_THERE = re.compile(
-    r"not found|does not exist|no (?:such|open|pull|issue|default)|could not (?:find|resolve to)",
-    re.IGNORECASE,
+    r"(?i)not found|does not exist|no (?:such|open|pull|issue|default)|could not (?:find|resolve)"
 )
 
 
 def _is_answer(run: CountedRun) -> bool:
     """Whether it was asked for something, and the answer is that there is none."""
-    absent = absent_program(run.error)
-    return not absent and bool(_ASKED.match(run.purpose) and _NOT_THERE.search(run.error))
+    asked = _ASKED.match(" ".join(run.form.split()[:4])) and not absent_program(run.error)
+    return bool(asked and _NOT_THERE.search(run.error))
+
+
+MISSING = "missing programs"
+
+
+def by_program(failing: Sequence[Trouble], left: Iterable[Trouble]) -> dict[str, list[Trouble]]:
+    """Those of `failing` that are `left` to tell and tell something, by what they are told under:
+    the machine's together; what was tried against a hook's failure, and failed as well, with it."""
+    found: dict[str, list[Trouble]] = {}
+    hooks = [t for t in failing if t.standing and t.program in HOOKED]
+    for trouble in left:
+        if not (trouble.mended or trouble.standing or trouble.is_absent):
+            continue
+        name = trouble.program.partition(" ")[0]
+        tried = name != "git" and not trouble.mended
+        against = (t.program for t in hooks if tried and name in t.error)
+        missing = trouble.of_machine and trouble.program != SANDBOX
+        under = MISSING if missing else next(against, trouble.program)
+        found.setdefault(under, []).append(trouble)
+    return found
 
 
 # What the host's sandbox does not let pass.
-
-SANDBOX = "sandbox"
 
 
 def _is_held(run: CountedRun) -> bool:
@@ -237,171 +238,45 @@ def _in_sandbox(runs: Sequence[CountedRun]) -> list[Trouble]:
 
 # What the shell does not take.
 
-SHELL = "shell"
 
-
-def _of_shell(runs: Sequence[CountedRun]) -> Iterator[Trouble]:
-    """What the shell of that system does not take, where more than two sessions tried it."""
+def _of_shell(runs: Sequence[CountedRun], ran: Mapping[str, Collection[str]]) -> Iterator[Trouble]:
+    """What the shell of that system does not take, where it was tried three times, in two sessions
+    or as many turns, and no more show that it was taken; `ran` has the programs that each ran."""
     for name, (_, works) in SHELL_TAKES.items():
         own = [run for run in runs if run.form == name]
         sessions = tuple(dict.fromkeys(run.session for run in own))
-        if len(sessions) > FEWEST:
+        other = [s for s in ran if ASKS_AT_TIMES.get(name) in ran[s] and s not in sessions]
+        times = own if len(sessions) >= FEWEST else {run.turn for run in own}
+        if len(times) > FEWEST and len(other) < len(sessions):
             error = Counter(run.error for run in own).most_common(1)[0][0]
             instead = ((works, len(sessions)),)
             yield Trouble(SHELL, name, clean(error), len(own), len(own), sessions, instead)
 
 
-# The same command in two manners.
+# What the host's own tools do not do.
 
-REFUSED_FOR = "refused: "
-"""Before what the user said in refusing a call, in the place of an error."""
-_SAID_MOST = 2
-_MOSTLY = 0.75
-
-
-def by_manner(runs: Sequence[CountedRun]) -> tuple[list[Trouble], set[int]]:
-    """Commands that fail in one manner of calling them and work in another: behind a runner or
-    without it, with something set before, in another folder, with an option or without. And the
-    runs, by identity, that are told by it."""
-    by_purpose: dict[str, list[CountedRun]] = {}
-    for run in runs:
-        known = run.outcome.state == "worked" or run.outcome.failed or run.reply
-        if known and run.purpose and not run.tool and not run.rules and not run.hooked:
-            by_purpose.setdefault(run.purpose, []).append(run)
-    found: list[Trouble] = []
-    told: set[int] = set()
-    for purpose, own in by_purpose.items():
-        if not any(run.reply or (run.error and CALLED_WRONGLY.search(run.error)) for run in own):
-            continue
-        sides = [side for how in _manners(own) for side in _sides(how, own)]
-        for side in sorted(sides, key=lambda s: (-len(s.good), -len(s.bad), s.how)):
-            left = [run for run in side.failed if id(run) not in told]
-            if left and side.is_clean:
-                found.append(side.trouble(purpose, left))
-                told |= {id(run) for run in side.failed}
-    return found, told
+_UNUSABLE = 4
+"""A tool that fails in one way in one of so many calls, where it does, is not usable as it is."""
+_OF_THE_CALL = re.compile(
+    rf"{_NOT_THERE.pattern}|unknown skill|InputValidation|required parameter|invalid (?:in|arg)"
+    r"|status code|timed? ?out|rate limit|overloaded|user (?:chose|declined|rejected|cancel)"
+)
+"""What a tool says of what it was given, of another machine, or of the user's answer."""
 
 
-class _Side(NamedTuple):
-    """A command in the manner that fails and in the one that works, which differ in `how`."""
-
-    how: str
-    needed: bool
-    bad: list[CountedRun]
-    good: list[CountedRun]
-
-    @property
-    def failed(self) -> list[CountedRun]:
-        return [run for run in self.bad if run.outcome.failed or self._refused(run)]
-
-    @property
-    def worked(self) -> list[CountedRun]:
-        return [run for run in self.good if run.outcome.state == "worked"]
-
-    def _refused(self, run: CountedRun) -> bool:
-        """Whether the user refused it and named what it lacks."""
-        return self.needed and run.outcome.state == "refused" and self.how in run.reply.casefold()
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether the one manner fails nearly always, for how it is called, and the other works."""
-        failed, worked = self.failed, self.worked
-        meant = [run for run in self.bad if run.outcome.state != "refused" or self._refused(run)]
-        if SET_BEFORE.match(self.how):  # elsewhere the same may be set already
-            here = {run.session for run in failed if CALLED_WRONGLY.search(run.error)}
-            meant = [run for run in meant if run.session in here]
-            failed = [run for run in failed if run.session in here]
-        if not failed or not worked or len(failed) < _MOSTLY * len(meant):
-            return False
-        if any(map(self._refused, failed)):
-            return True
-        of_work = failed[0].work is not None or self._is_terminal or self._is_its_error
-        share = 0.5 if of_work else _MOSTLY  # a check also fails for the work
-        if len(worked) < share * len(self.good) or len(worked) <= len(failed) // _SAID_MOST:
-            return False
-        sessions, others = ({run.session for run in some} for some in (failed, worked))
-        habit = self.needed and self.how[0] != "-" and not self.how.startswith("in ")
-        enough = len(sessions) >= FEWEST or (habit and len(others) > FEWEST)
-        wrongly = [run for run in failed if CALLED_WRONGLY.search(run.error)]
-        return enough and len(worked) >= FEWEST and 2 * len(wrongly) > len(failed) and self._named
-
-    @property
-    def _named(self) -> bool:
-        """An option is what fails where the error names it or what it is given."""
-        words = re.findall(r"\w+", self.how) if self.how.startswith("-") else []
-        errors = " ".join(run.error for run in self.failed).casefold()
-        named = not words or any(word.casefold() in errors for word in words if len(word) > 1)
-        return named or self._is_terminal or self._is_its_error
-
-    @property
-    def _is_terminal(self) -> bool:
-        """Whether what fails is that a terminal was asked for."""
-        errors = (run.error for run in self.failed)
-        return self.how in ("-it", "-ti", "-t", "--tty") and all("TTY" in e for e in errors)
-
-    @property
-    def _is_its_error(self) -> bool:
-        """Whether it fails with one error, again and again, that is never seen without it."""
-        signs = Counter(_signature(run.error) for run in self.failed)
-        sign, count = signs.most_common(1)[0]
-        seen = any(_signature(run.error) == sign for run in self.good if run.error)
-        return count > FEWEST and count >= _MOSTLY * len(self.failed) and not seen
-
-    def trouble(self, purpose: str, left: list[CountedRun]) -> Trouble:
-        """What fails, over the runs of `left`, and how it works."""
-        said = [run.error or f"{REFUSED_FOR}{run.reply}" for run in reversed(left)]
-        error = Counter([e for e in said if CALLED_WRONGLY.search(e)] or said).most_common(1)[0][0]
-        alike = [_shown(run) for run, e in zip(reversed(left), said, strict=True) if e == error]
-        form = Counter(alike).most_common(1)[0][0]
-        works = whole_form(purpose, self.worked)
-        if self.how.startswith("in "):
-            form, works = f"{_entered(left)}{form}", f"{_entered(self.worked)}{works}"
-        elif self.needed and self.how.startswith("export "):
-            works = f"{self.how}… && {works}"
-        bad = sum(run.outcome.state == "worked" for run in self.bad) + len(left)
-        sessions = tuple(dict.fromkeys(run.session for run in left))
-        other = (works, len(self.worked), len(self.good))
-        everybodys = is_everybodys(purpose.partition(" ")[0])
-        own = purpose if purpose.split(maxsplit=1)[0] != "docker" else " ".join(purpose.split()[:2])
-        program = own if everybodys and not work_class(purpose) else _program(purpose)
-        return Trouble(program, clean(form), clean(error), len(left), bad, sessions, other=other)
-
-
-def _shown(run: CountedRun) -> str:
-    return run.form.replace("<message>", "\"$(cat <<'EOF' …)\"") if "<<" in run.manner else run.form
-
-
-_NO_WAY = re.compile(r"sudo\b")
-"""What is no answer to a failure: that is the user's to say."""
-
-
-def _entered(runs: Sequence[CountedRun]) -> str:
-    """The folder that most of `runs` were in, as one goes there."""
-    folder = Counter(run.folder for run in runs).most_common(1)[0][0]
-    return f"cd {folder} && " if folder else ""
-
-
-def _manners(runs: Sequence[CountedRun]) -> list[str]:
-    every = dict.fromkeys(how for run in runs for how in _manner(run) if how)
-    return [how for how in every if how != ESCALATED]
-
-
-def _manner(run: CountedRun) -> tuple[str, ...]:
-    return run.manner if run.folder is None else (*run.manner, f"in {run.folder or '.'}")
-
-
-def _sides(how: str, runs: Sequence[CountedRun]) -> Iterator[_Side]:
-    """The runs with `how` and without it, either way around; what gets around a failure, or is
-    unsafe, is no way in which it works."""
-    having = [run for run in runs if how in _manner(run)]
-    lacking = [run for run in runs if how not in _manner(run)]
-    for needed, bad, other in ((False, having, lacking), (True, lacking, having)):
-        good = [run for run in other if run.outcome.state != "refused"]
-        failed = (
-            any(run.outcome.state != "worked" for run in bad) and good and not _NO_WAY.match(how)
-        )
-        if failed and not any(gets_around(run.form) for run in good):
-            yield _Side(how, needed, bad, good)
+def _of_tools(sessions: Iterable[CountedSession]) -> Iterator[Trouble]:
+    """Tools of the host that fail in one way again and again, in more than two sessions."""
+    alike: dict[tuple[str, str], list[tuple[str, ToolUse]]] = {}
+    for session in sessions:
+        for use in session.tools:
+            key = use.name, error_signature(use.error.partition("\n")[0])
+            alike.setdefault(key, []).append((session.id, use))
+    for (name, _), uses in alike.items():
+        each = dict(uses)
+        failed, calls = sum(u.failed for _, u in uses), sum(u.calls for u in each.values())
+        error, often = uses[-1][1].error, failed * _UNUSABLE >= calls
+        if len(each) > FEWEST and often and not _OF_THE_CALL.search(error):
+            yield Trouble(TOOL, name, clean(error), failed, calls, tuple(each), standing=True)
 
 
 _RUNS_OTHERS = (
@@ -441,7 +316,7 @@ _NO_CONTAINER = re.compile(r"no such container", re.IGNORECASE)
 _SIBLINGS = {
     "pnpm": "npm|yarn|bun", "yarn": "npm|pnpm|bun", "npm": "pnpm|yarn|bun", "docker-compose":
     "docker compose", "pip": r"pip3|python3? -m pip|uv pip", "python": r"python3(?:\.\d+)?",
-    "python3": "python|py", "fd": "fdfind", "bat": "batcat",
+    "python3": "python|py", "fd": "fdfind", "bat": "batcat", "pip3": r"python3? -m pip|uv pip|pip",
 }  # fmt: skip
 """What does the same work as a program that is not there."""
 
@@ -456,7 +331,8 @@ def _in_its_place(missing: Sequence[CountedRun], runs: Sequence[CountedRun]) -> 
     worked = [run for run in runs if run.outcome.state == "worked"]
     plain, other = re.escape(program), _SIBLINGS.get(program, rf"{re.escape(program)}\d")
     name = re.compile(
-        rf"{_RUNS_OTHERS}\b.*?(?<![\w./-]){plain}(?![\w.-])|^\S+/{plain}(?= |$)|^(?:{other})(?= |$)"
+        rf"{_RUNS_OTHERS}\b.*?(?<![\w./-]){plain}(?![\w.-])|^\S+[\\/]{plain}(?:\.\w{{2,4}})?(?= |$)"
+        rf"|^(?:{other})(?= |$)|^(?:\w+ )?{plain}\.(?:py|[cm]?[jt]s|sh|rb|ps1)(?= |$)"
     )
     if _NO_CONTAINER.search(missing[0].error):
         given = (word for word in missing[0].form.split()[2:] if word[0] != "-")
@@ -491,9 +367,10 @@ def _fails_always(purpose: str, rates: dict[str, Rate]) -> bool:
 
 def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool) -> Trouble:
     followed: dict[str, set[str]] = {}
+    failed = {run.form for run in own}
     for run in own:
         for form in run.instead:
-            if not _BUILT.match(form):
+            if not _BUILT.match(form) and form not in failed and not is_unsafe(form):
                 followed.setdefault(form, set()).add(run.session)
     instead = sorted(((form, len(by)) for form, by in followed.items()), key=lambda item: -item[1])
     often = [one for one in instead if one[1] >= FEWEST]
@@ -504,33 +381,9 @@ def _trouble(program: str, own: list[CountedRun], tried: int, *, standing: bool)
     form = program if absent else form  # what it is told to do is no part of that
     error = Counter(run.error for run in own).most_common(1)[0][0]
     sessions = tuple(dict.fromkeys(run.session for run in own))
-    return Trouble(
-        program,
-        clean(form),
-        clean(error),
-        len(own),
-        tried,
-        sessions,
-        tuple(instead[: 3 if often else FEWEST]),
-        standing,
-    )
+    kept = tuple(instead[: 3 if often else FEWEST])
+    return Trouble(program, clean(form), clean(error), len(own), tried, sessions, kept, standing)
 
 
 _BUILT = re.compile(r"(?:\./)?(?:target|build|out|dist)/")
 """Where builds put the program that is worked on: to try it mends nothing."""
-
-
-def _program(purpose: str) -> str:
-    """What fails, without what it was told to do: `x npm run a` and `x npm run b` are one."""
-    words = purpose.split() or [purpose]
-    if len(words) > 2 or words[0] in ("git", "gh"):
-        return " ".join(words[:2])
-    return purpose if work_class(purpose) else words[0]
-
-
-def _signature(error: str) -> str:
-    """An error without what differs from time to time."""
-    text = re.sub(
-        r"(?:/[\w.@+-]+)+|\b[\w.-]+\.\w{1,5}(?::\d+)*|\d+|0x[0-9a-f]+", "·", error.casefold()
-    )
-    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "·", text)[:80]

@@ -155,7 +155,8 @@ _UNSAFE = (
     r"|\bpush (?:\S+ )*(?:--delete|--mirror|\+\S)|(?:^|[;&\s])(?:rm|rmdir|shred|dd)\s"
     r"|checkout\s+--|reset\s+--hard|stash (?:drop|clear)|\b(?:docker|podman)\b.* prune\b"
     r"|\bdestroy\b|\b(?:kubectl|helm) (?:delete|uninstall)"
-    r"|\bdrop (?:table|database|schema)\b|\btruncate\b|--dangerously\S*"
+    r"|\bdrop (?:table|database|schema)\b|\btruncate\b|--dangerously\S*|--yolo\b|\byolo\b"
+    r"|--break-system-packages"
 )
 _GETS_AROUND = late_pattern(
     rf"{_UNSAFE}|\|\|\s*(?:true|:|echo)|--skip\b|\bstash\b|--ignore\b|--no-check"
@@ -212,10 +213,10 @@ def _mends(before: ToolCall, after: ToolCall, *, edited: bool) -> bool:
     old, new = command_of(before), command_of(after)
     if _GETS_AROUND.search(new) and len(_GETS_AROUND.findall(new)) > len(_GETS_AROUND.findall(old)):
         return False
-    return edited or _core(old) != _core(new)
+    return edited or core(old) != core(new)
 
 
-def _core(command: str) -> list[tuple[str, ...]]:
+def core(command: str) -> list[tuple[str, ...]]:
     """What a command line does, without what its output is passed on to."""
     parts = joined_commands(command)
     return [

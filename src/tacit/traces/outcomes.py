@@ -151,6 +151,11 @@ _STARTED = Alternatives(
 )
 _CODE_UNSEEN = "Script completed\n"
 """Before what a script printed of a command, which is seldom its exit code."""
+_OF_PROFILE = late_pattern(
+    r"\A(?:\S*(?:shellenv\.sh|/\.?(?:ba|z)?sh(?:rc|env)|/\.?(?:bash_|z)?profile)"
+    r"(?:: line |:)\d+: .*(?:\n|\Z))+"
+)
+"""What the files say that a shell reads as it begins, whatever it then runs."""
 # Programs whose exit code 1 says that something is not there, or differs.
 _SEARCHES = {"grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which"}
 _NO_OUTPUT = late_pattern(
@@ -327,7 +332,7 @@ class _Shell:
         self.parts = joined_commands(command)
         self.pipefail = "pipefail" in command
         self.unseen = call.result.startswith(_CODE_UNSEEN)
-        result = uncoloured(call.result.removeprefix(_CODE_UNSEEN))
+        result = _OF_PROFILE.sub("", uncoloured(call.result.removeprefix(_CODE_UNSEEN)))
         if len(result) > 2 * _LOOKED_AT:
             result = f"{result[:_LOOKED_AT]}\n{result[-_LOOKED_AT:]}"
         self.output = result
