@@ -118,6 +118,9 @@ def test_one_word_in_common_is_enough_among_few_others() -> None:
         "rename browser sessions in the ledger export to visits",
     )
     assert found(answered(*loose)) == []
+    tasks = ("train the ranker model", "now train the model of ranks", "train the model again")
+    assert found(answered(*tasks)) == []  # says neither how nor with what
+    assert found(answered("/tool:sub-tool", "/tool:sub-tool", "/tool:sub-tool")) == []
     assert found(answered("oke lanjut saja", "oke kita lanjut lagi", "oke cukup lanjut")) == []
     assert found(answered("fais ça maintenant", "oui fais ça", "alors fais ça donc")) == []
 

@@ -113,6 +113,7 @@ def test_corrections_against_what_was_done(prompt: str) -> None:
         "바코드는 김다음부터 올려줘", "永远不会相等的是这两行", "现在每次都会先停止",
         "always start with --dangerously-skip-permissions", "영어로 번역해서 답변해줘",
         "Im Gegenteil, ich habe immer Fernweh", "Damit er immer lesen kann, was gilt",
+        "以后是都装，还是只装一个，还是大家都用一个",
         "le lien est toujours cassé", "le code n'apparaît jamais à l'écran",
         "왜 항상 실패하는지 알려줘", "不要なファイルはどれですか。",
         "Continue", "Instead, tell me what this does", "we should always do that",

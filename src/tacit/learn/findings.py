@@ -17,6 +17,7 @@ import msgspec
 from tacit.learn.counted_session import (
     CountedSession,
     count_session,
+    is_home,
     repository_name,
     sessions_by_project,
     system_of,
@@ -186,7 +187,11 @@ def _project_findings(
     checks = [
         _with_habits(found, runs, traces, rates)
         for found in _checks(project, rates, runs, failing)
-        or _only_commands(project, own_commands(rates.values()), traces)
+        or (
+            ()
+            if is_home(project)
+            else _only_commands(project, own_commands(rates.values()), traces)
+        )
     ]
     checks = [one for one in checks if len(one.sessions) * _SELDOM >= one.changing]
     if checks:

@@ -136,8 +136,24 @@ def refrains(voices: Voices, told: set[str]) -> Iterator[Refrain]:
             if said.text.casefold() not in told and not _is_rule(trace, said)
         )
         pasted = len({q.text.casefold() for q in quotes}) == 1 and len(quotes[0].text) > _PASTED
-        if len(sessions_of(quotes)) > 1 and not pasted:
-            yield Refrain(quotes, _answers(quotes, voices.traces))
+        answers = _answers(quotes, voices.traces)
+        if len(sessions_of(quotes)) > 1 and not pasted and (answers or any(map(_says_how, heard))):
+            yield Refrain(quotes, answers)
+
+
+def _says_how(one: tuple[CountedSession, Said]) -> bool:
+    """Whether a sentence says more than what is to be done: how one works, or by what."""
+    said = one[1]
+    return said.together or said.against or bool(said.outside or _NAMES.search(said.text))
+
+
+# A file, a path or an address, and what all work is made of.
+_NAMES = re.compile(
+    r"\w\.[a-z]\w{0,4}\b|(?<![\w/])[\w.@~-]*/[\w.-]+|\d+\.\d+\.\d+\.\d+|`"
+    r"|(?i:\b(?:answer|branch|browser|comment|commit|doc|memor|message|review|screenshot|skill|subagent|test|komment|kommentar"
+    r"|antwort|zweig|réponse|commentaire|respuesta|prueba|rama|resposta|teste|risposta|коммент|коммит|тест|ответ|ветк)\w*)"
+    r"|[测測][试試]|注[释釋]|提交|分支|回[答复覆]|テスト|コメント|コミット|回答|테스트|주석|커밋|답변"
+)
 
 
 def _tells(word: str) -> bool:

@@ -168,7 +168,8 @@ def said(trace: Trace, words: Sequence[Typed] | None = None) -> Iterator[Said]:
         for sentence in one.sentences:
             plain = _ADDRESS.sub(" ", sentence)
             about = [w for w in subject_words(plain.replace("-", " ")) if not _SPELT.search(w)]
-            if (sentence.startswith("/") and len(about) <= _FEWEST_WORDS) or _CODE.search(plain):
+            host = sentence.startswith("/") and (len(about) <= _FEWEST_WORDS or " " not in sentence)
+            if host or _CODE.search(plain):
                 continue  # a command of the host, a line of a file
             telling = {word for word in about if not APPROVAL.match(word)}
             outside = (*_outside(sentence), *_places(sentence, trace.project))
