@@ -172,3 +172,18 @@ def test_who_only_reads_sessions_loads_no_rules(monkeypatch: pytest.MonkeyPatch)
         assert store.sessions() == []
         with pytest.raises(ImportError):
             store.write(made(["hello", Text("there")]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "db.example.com:5432:shop:ann:Kx7vQ2mLw9Zr",
+        "machine api.example.com login ann password Kx7vQ2mLw9Zr",
+        "pw Kx7vQ2mLw9Zr\nnothing else",
+    ],
+)
+def test_what_begins_a_short_text_is_seen_where_it_begins(text: str) -> None:
+    """The name of the field that holds it does not stand before it."""
+    turn = Turn(1, text, (Text(text), ToolCall("1", "Bash", "shell", {}, result=text)))
+    clean, _ = Known(rules()).redacted_turn(turn)
+    assert "Kx7vQ2mLw9Zr" not in str(clean)

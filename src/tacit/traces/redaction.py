@@ -194,12 +194,12 @@ def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = Non
         return made
 
     def entry(key: str, part: Any) -> Any:
-        # `{"password": "…"}`: the name tells what the value alone does not.
-        if isinstance(part, str) and len(part) < 400 and not part.isspace():
+        # `{"password": "…"}`: the name tells what the value alone does not, and the value what it
+        # does not where it stands first in its line.
+        if isinstance(part, str) and key not in _SAID and len(part) < 400 and not part.isspace():
             prefix = f"{key}="
             made = clean(prefix + part)
-            if made.startswith(prefix):
-                return made[len(prefix) :]
+            part = made[len(prefix) :] if made.startswith(prefix) else part
         return walk(part)
 
     def walk(part: Any) -> Any:
@@ -218,4 +218,11 @@ def redacted_data(data: Any, redact: Redact, counts: dict[str, int] | None = Non
     return walk(data)
 
 
+_SAID = {
+    "arguments", "by", "command", "content", "cwd", "description", "error", "file_path", "host",
+    "id", "input", "kind", "message", "model", "name", "output", "path", "pattern", "prompt",
+    "query", "reply", "result", "session", "skill", "source", "stderr", "stdout", "summary",
+    "text", "title", "tool", "turn", "type",
+}  # fmt: skip
+"""Names of what was said, run or printed: they tell nothing of it."""
 _LISTS = (list, tuple)  # `list | tuple` would be made anew each time
