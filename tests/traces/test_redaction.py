@@ -184,6 +184,6 @@ def test_who_only_reads_sessions_loads_no_rules(monkeypatch: pytest.MonkeyPatch)
 )
 def test_what_begins_a_short_text_is_seen_where_it_begins(text: str) -> None:
     """The name of the field that holds it does not stand before it."""
-    turn = Turn(1, text, (Text(text), ToolCall("1", "Bash", "shell", {}, result=text)))
+    turn = Turn(1, "go", (ToolCall("1", "Bash", "shell", {}, result=text),))
     clean, _ = Known(rules()).redacted_turn(turn)
     assert "Kx7vQ2mLw9Zr" not in str(clean)
