@@ -306,3 +306,12 @@ def test_tacit_s_own_folders_in_the_project_are_out_of_reach(
         assert "own" in refused(context, "write_file", path=path, content="x")
     assert "Tacit's own" in refused(context, "read_file", path="own/data/sessions/1.jsonl")
     assert use(context, "search_files", pattern=".").text == "(nothing found)"
+
+
+def test_an_edit_says_once_what_it_replaces(context: Context, project: Path) -> None:
+    """With `old` and `edits` both, one of them would be shown and the other done."""
+    (project / "a.txt").write_text("one two")
+    more = [{"old": "two", "new": "evil"}]
+    told = refused(context, "edit_file", path="a.txt", old="one", new="1", edits=more)
+    assert "send one of them" in told
+    assert (project / "a.txt").read_text() == "one two"

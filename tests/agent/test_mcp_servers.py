@@ -29,6 +29,10 @@ def add(a: int, b: int) -> str:
     return f"{a + b} with {os.environ.get('ANTHROPIC_API_KEY', 'no key')}"
 
 @server.tool()
+def note(file_path: str, text: str) -> str:
+    return f"{file_path}: {text}"
+
+@server.tool()
 def fail() -> str:
     raise ValueError("not today")
 
@@ -63,20 +67,23 @@ async def yes(request: Any) -> str:
 
 
 def test_a_servers_tools_are_offered_and_called(open_session, configured) -> None:
-    """Its tools stand beside ours, calls reach it, failures are failures, our keys do not."""
+    """Its tools stand beside ours, calls reach it as they are, failures are failures, our keys do
+    not reach it."""
     uses = [
         ToolUse("mcp__sums__add", {"a": 2, "b": 3}),
         ToolUse("mcp__sums__fail", {}),
         ToolUse("mcp__sums__add", {"a": "x"}),
+        ToolUse("mcp__sums__note", {"file_path": "a", "text": "b"}),
     ]
     with ModelServer([*uses, "done", "again"]) as server:
         session = open_session(server, approve=yes)
         told = say(session, "go", "once more")
-    added, failed, wrong = of(agent_events.Return, told)
+    added, failed, wrong, noted = of(agent_events.Return, told)
     assert (added.text, added.failed) == ("5 with no key", False)
     assert failed.failed
     assert "Error executing tool fail" in failed.text
     assert wrong.failed
+    assert (noted.text, noted.failed) == ("a: b", False)
     first, last = server.requests[0], server.requests[-1]
     assert "mcp__sums__add" in first.tool_names
     assert first.tools == last.tools

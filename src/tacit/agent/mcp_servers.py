@@ -48,6 +48,9 @@ class RemoteTool(Tool, frozen=True):
     def schema(self) -> dict[str, Any]:
         return self.parameters or {"type": "object", "properties": {}}
 
+    def takes(self) -> None:
+        return None
+
     def check(self, arguments: dict[str, Any]) -> _Anything:
         return _Anything(arguments)
 

@@ -149,6 +149,10 @@ class Tool(msgspec.Struct, frozen=True):
         schema.pop("description", None)
         return schema
 
+    def takes(self) -> frozenset[str] | None:
+        """The names of its arguments, all others being left aside; None: another program knows."""
+        return frozenset(self.arguments.__struct_fields__)
+
     def check(self, arguments: dict[str, Any]) -> Any:
         """The arguments as a struct. Raises `Failed` with what is wrong."""
         try:
