@@ -11,7 +11,7 @@ import msgspec
 
 from tacit.agent import agent_events
 from tacit.agent.agent_events import subject_of
-from tacit.base.display import fit, one_line, pad, plain, unified_diff, width
+from tacit.base.display import fit, headless_diff, one_line, pad, plain, unified_diff, width
 
 if TYPE_CHECKING:
     from tacit.agent.tool_approval import ApprovalRequest
@@ -130,8 +130,8 @@ def _standing_facts(name: str, project: str) -> str:
 
 
 def _short_diff(before: str, after: str, name: str) -> str:
-    lines = plain(unified_diff(before, after, name, name)).splitlines()
-    return "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ", "\\ ")))
+    lines = plain(headless_diff(unified_diff(before, after, name, name))).splitlines()
+    return "\n".join(line for line in lines if not line.startswith("\\ "))
 
 
 def _standing_text(path: str, project: str) -> str:

@@ -157,7 +157,7 @@ def write_rows(
 
 def write_diff(text: str, indent: str = "") -> None:
     """A diff in colour."""
-    for line in text.splitlines():
+    for line in text.removesuffix("\n").split("\n") if text else ():  # it ends at nothing else
         head = line.startswith(("+++", "---"))
         colour = None if head else _DIFF_COLOURS.get(line[:1])
         click.echo(indent + click.style(plain(line), fg=colour, bold=head or None))
