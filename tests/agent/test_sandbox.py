@@ -353,3 +353,15 @@ def test_tacit_s_own_folders_in_the_project_are_not_replaced(
     assert {path.name for path in (own / "data").iterdir()} == {"events", "trusted"}
     assert not list((own / "data" / "events").iterdir())
     assert not (own / "config").exists()
+
+
+def test_skill_folders_by_the_settings_and_of_the_user_stay_as_they_are(box: Box) -> None:
+    """There or not, whatever their names are."""
+    team = box.project / "team"
+    team.mkdir()
+    inside = Box(box.home, box.home)
+    inside.run("mkdir -p .config/opencode/skills/evil; touch .config/opencode/skills/evil/SKILL.md")
+    make = "mkdir -p team/evil later/evil; touch team/evil/SKILL.md later/evil/SKILL.md"
+    box.run(make, skills=(str(team), str(box.project / "later")))
+    left = (path for path in box.home.rglob("SKILL.md") if box.temporary not in path.parents)
+    assert not list(left)

@@ -125,6 +125,8 @@ class CommandRules(msgspec.Struct, frozen=True):
     """Folders of the project whose skill folders count too: those down to where the user is."""
     show: tuple[str, ...] = ()
     """More that it may see of folders that are hidden otherwise."""
+    skills: tuple[str, ...] = ()
+    """More folders of skills, as the user's settings name them."""
     allow_write: tuple[str, ...] = ()
     """Files of the project that other programs obey and that it may write all the same."""
     limits: CommandLimits = CommandLimits()
@@ -190,6 +192,9 @@ def _firm_names(rules: CommandRules) -> list[str]:
         wanted += [os.path.join(folder, name) for name in GIT_PARTS]
     wanted += named_files(os.path.join(rules.project, ".git"))
     wanted += _own_folders()
+    home = paths.user_home()  # who works there has the folders of all projects in the project
+    wanted += [folder for host in host_folders() for folder in host.user_folders(home)]
+    wanted += [folder for folder in rules.skills if os.path.realpath(folder) != rules.project]
     for base in dict.fromkeys((rules.project, *rules.working_folders)):
         wanted += [os.path.join(base, name) for host in host_folders() for name in host.project]
     return wanted
