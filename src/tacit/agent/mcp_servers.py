@@ -21,6 +21,7 @@ import msgspec
 
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.base.display import shorten
+from tacit.base.paths import find_program
 from tacit.base.setting_sections import McpServer
 from tacit.base.settings import may_start, project_of
 
@@ -180,8 +181,10 @@ class _Connection:
         from mcp import StdioServerParameters
         from mcp.client.stdio import stdio_client
 
+        # The user's own is not looked for in a project; of a project's, all files were looked at.
+        found = "" if server.file else find_program(server.command)
         how = StdioServerParameters(
-            command=server.command,
+            command=found or server.command,
             args=list(server.args),
             env=server.env or None,
             cwd=project_of(server.file) if server.file else None,  # its files are looked for there

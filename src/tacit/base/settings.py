@@ -187,7 +187,9 @@ def files_of(server: McpServer, path: str) -> list[str]:
     project = os.path.realpath(project_of(path))
     given = [server.command, *server.args, *server.env.values()]
     words = [part for word in given for part in (word, *_WORDS.split(word))]  # sh -c 'node a.js'
-    words += [f"{folder}/{server.command}" for folder in words]  # found by a PATH of its own
+    # Found by a PATH of its own, or by that of the user.
+    folders = [*words, *os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    words += [f"{folder}/{server.command}" for folder in folders]
     words += [file for word in words for file in _TOLD_BY.get(os.path.basename(word), ())]
     modules = [word.replace(".", os.sep) for word in words]  # python -m tools.server
     words += [f"{m}{end}" for m in modules for end in (".py", "/__init__.py", "/__main__.py")]
