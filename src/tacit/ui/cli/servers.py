@@ -4,6 +4,7 @@ import errno
 import os
 import socket
 import sys
+from ipaddress import ip_address
 
 import click
 
@@ -74,6 +75,38 @@ def open_listener(host: str, port: int, *, or_any: bool = False) -> socket.socke
     raise Unwritable(f"port {port} of {host} cannot be had: {cause.strerror}", hint)
 
 
+Address = tuple[str, int]
+_OPEN = "01"
+"""A connection whose both ends are open, in /proc/net/tcp."""
+
+
+def is_of_another(client: Address | None, server: Address | None) -> bool:
+    """Whether another user of this machine asks; False where the system does not tell.
+
+    They may know the token: while the server is not there, anybody can listen at its port, and is
+    told it by a page or a client that asks again.
+    """
+    try:
+        if client is None or server is None or not ip_address(client[0]).is_loopback:
+            return False
+        wanted = [_as_listed(client), _as_listed(server)]
+        with open(f"/proc/net/tcp{'6' if ':' in client[0] else ''}", encoding="ascii") as file:
+            rows = [row.split() for row in file]
+    except (OSError, ValueError):
+        return False
+    for row in rows:
+        if row[1:3] == wanted:  # of a socket that was let go, root seems to be the owner
+            return not (int(row[7]) == os.getuid() or (row[7] == "0" and row[3] == _OPEN))
+    return True
+
+
+def _as_listed(address: Address) -> str:
+    packed = ip_address(address[0]).packed
+    words = (packed[at : at + 4] for at in range(0, len(packed), 4))
+    shown = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
+    return f"{shown}:{address[1]:04X}"
+
+
 def _serve_http(project: str, port: int, as_json: bool) -> int:
     import uvicorn
 
@@ -86,7 +119,8 @@ def _serve_http(project: str, port: int, as_json: bool) -> int:
     else:
         click.echo(f"Serving {project} at {address}\nEach request needs the header:")
         click.echo(f"  Authorization: Bearer {token}\nCtrl-C ends it.")
-    config = uvicorn.Config(http_app(project, token), log_level="warning", lifespan="on")
+    app = http_app(project, token)
+    config = uvicorn.Config(app, log_level="warning", lifespan="on", proxy_headers=False)
     uvicorn.Server(config).run(sockets=[listener])
     return 0
 
