@@ -299,7 +299,7 @@ def trust_command(
 
     Skills that come with a clone are somebody else's instructions to your agent. They are listed,
     but not loaded, until you trust the project. Trust holds for that project alone: not for
-    another one below it, nor for what is unpacked there later.
+    another one below it, nor for what is cloned there later.
     """
     if listing:
         return _list_trusted(as_json)
