@@ -66,6 +66,10 @@ def test_a_yes_for_one_program_lets_no_second_one_through() -> None:
         ("bash -c evil", "run_command:bash -c evil"),
         ("/usr/bin/python3.12 x.py", "run_command:/usr/bin/python3.12 x.py"),
         ("sudo make", "run_command:sudo make"),
+        ("NODE_ENV=test npm test", "run_command:NODE_ENV=test npm test"),
+        ("npx prettier .", "run_command:npx prettier ."),
+        ("! grep -q x y", "run_command:! grep -q x y"),
+        (". ./build.sh", "run_command:. ./build.sh"),
     ],
 )
 def test_what_always_would_allow(command: str, pattern: str) -> None:

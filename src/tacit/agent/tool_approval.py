@@ -28,7 +28,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True):
             words = self.subject.split()
             joined = any(mark in self.subject for mark in _JOINERS)
             runs_others = bool(words) and (
-                words[0].rpartition("/")[2].rstrip("0123456789.") in _RUN_OTHERS
+                "=" in words[0]  # a variable, and the program comes after it
+                or words[0].rpartition("/")[2].rstrip("0123456789.") in _RUN_OTHERS
             )
             if words and not joined and not runs_others:
                 return f"{self.tool}:{_exactly(words[0])} *"
@@ -44,6 +45,9 @@ Remember = Callable[[str], None]
 _RUN_OTHERS = {
     "sh", "bash", "zsh", "dash", "fish", "env", "sudo", "doas", "xargs", "find", "nohup", "time",
     "timeout", "python", "node", "deno", "bun", "ruby", "perl", "php", "awk", "eval", "exec", "ssh",
+    "npx", "pnpx", "bunx", "uvx", "pipx", "su", "nice", "ionice", "setsid", "stdbuf", "strace",
+    "watch", "parallel", "command", "builtin", "source", "busybox", "chroot", "script", "lua",
+    "tclsh", "Rscript", "pwsh", "coproc", "!", "",
 }  # fmt: skip
 # A pattern for one program must not let a second one through.
 _JOINERS = ("&", ";", "|", "`", "$(", "\n", ">", "<")
