@@ -2,6 +2,7 @@
 
 import os
 import socket
+import struct
 import sys
 from contextlib import closing
 from http.client import HTTPConnection
@@ -82,3 +83,17 @@ def test_another_user_of_this_machine_is_not_answered(
         path = f"{asked.path}?{asked.query}"
         connection.request("GET", path, headers={"X-Forwarded-For": "192.0.2.1"})
         assert connection.getresponse().status == (403 if theirs else 303)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose a connection is")
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_who_hung_up_is_nobody(host: str) -> None:
+    """A socket that was let go has no owner any more, so that anybody could have asked."""
+    with closing(servers.open_listener(host, 0)) as listener:
+        asks = socket.create_connection(("127.0.0.1", listener.getsockname()[1]))
+        with closing(listener.accept()[0]) as answers:
+            ends = answers.getpeername(), answers.getsockname()
+            assert not servers.is_of_another(*ends)
+            asks.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            asks.close()
+            assert servers.is_of_another(*ends)

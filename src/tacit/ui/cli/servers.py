@@ -4,7 +4,7 @@ import errno
 import os
 import socket
 import sys
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import click
 
@@ -76,8 +76,8 @@ def open_listener(host: str, port: int, *, or_any: bool = False) -> socket.socke
 
 
 Address = tuple[str, int]
-_OPEN = "01"
-"""A connection whose both ends are open, in /proc/net/tcp."""
+_OPEN, _LISTENS = "01", "0A"
+"""States in /proc/net/tcp: both ends are open; somebody is waited for."""
 
 
 def is_of_another(client: Address | None, server: Address | None) -> bool:
@@ -87,21 +87,36 @@ def is_of_another(client: Address | None, server: Address | None) -> bool:
     told it by a page or a client that asks again.
     """
     try:
-        if client is None or server is None or not ip_address(client[0]).is_loopback:
+        if client is None or server is None or not _ip(client[0]).is_loopback:
             return False
         wanted = [_as_listed(client), _as_listed(server)]
-        with open(f"/proc/net/tcp{'6' if ':' in client[0] else ''}", encoding="ascii") as file:
-            rows = [row.split() for row in file]
+        rows = [row.split() for row in _connections()]
     except (OSError, ValueError):
         return False
     for row in rows:
         if row[1:3] == wanted:  # of a socket that was let go, root seems to be the owner
-            return not (int(row[7]) == os.getuid() or (row[7] == "0" and row[3] == _OPEN))
-    return True
+            owner = int(row[7])
+            return owner not in (0, os.getuid()) or (owner == 0 and row[3] != _OPEN)
+    # Who hung up is not answered, unless this table does not even have us in it.
+    return any(row[3] == _LISTENS and row[1].endswith(f":{server[1]:04X}") for row in rows)
+
+
+def _connections() -> list[str]:
+    found = []
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(name):
+            with open(name, encoding="ascii") as file:
+                found += file.readlines()[1:]
+    return found
+
+
+def _ip(text: str) -> IPv4Address | IPv6Address:
+    found = ip_address(text)
+    return getattr(found, "ipv4_mapped", None) or found
 
 
 def _as_listed(address: Address) -> str:
-    packed = ip_address(address[0]).packed
+    packed = _ip(address[0]).packed
     words = (packed[at : at + 4] for at in range(0, len(packed), 4))
     shown = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
     return f"{shown}:{address[1]:04X}"
