@@ -39,6 +39,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 MEMORY = {
     "tacit.agent.project_survey": {"_remembered": {}},
+    "tacit.base.paths": {"_searched": {}},
     "tacit.changes.gate_steps": {"_registered": []},
     "tacit.changes.stage": {"_mask": None},
     "tacit.traces.host_folders": {"_read": {}},

@@ -12,6 +12,7 @@ from tacit.agent.sandbox import find_sandbox
 from tacit.agent.session_tools import TOOLS
 from tacit.agent.tool import MOST_TEXT, Context, Failed, Question, Result, ToolOptions
 from tacit.skills.library import Library
+from tacit.traces.host_folders import host_folders
 
 
 @pytest.fixture
@@ -306,3 +307,27 @@ def test_tacit_s_own_folders_in_the_project_are_out_of_reach(
         assert "own" in refused(context, "write_file", path=path, content="x")
     assert "Tacit's own" in refused(context, "read_file", path="own/data/sessions/1.jsonl")
     assert use(context, "search_files", pattern=".").text == "(nothing found)"
+
+
+def test_an_edit_says_once_what_it_replaces(context: Context, project: Path) -> None:
+    """With `old` and `edits` both, one of them would be shown and the other done."""
+    (project / "a.txt").write_text("one two")
+    more = [{"old": "two", "new": "evil"}]
+    told = refused(context, "edit_file", path="a.txt", old="one", new="1", edits=more)
+    assert "send one of them" in told
+    assert (project / "a.txt").read_text() == "one two"
+
+
+def test_every_folder_that_skills_are_loaded_from_is_the_gates(
+    context: Context, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of the user, where the project is their home, and those that settings name."""
+    own = [folder for host in host_folders() for folder in host.user_folders(str(home))]
+    assert len(own) > 5
+    monkeypatch.setenv("TACIT_SKILLS_PATHS", str(project / "team"))
+    context.library = Library()
+    for folder, path in ((project, "team"), *((home, os.path.relpath(one, home)) for one in own)):
+        context.project = str(folder)
+        told = refused(context, "write_file", path=f"{path}/evil/SKILL.md", content="evil")
+        assert "skill folder" in told or "own work" in told
+        assert not (folder / path).exists()

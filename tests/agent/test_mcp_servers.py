@@ -11,7 +11,7 @@ import pytest
 from talking import of, say
 
 from tacit.agent import agent_events
-from tacit.base import settings
+from tacit.base import settings, trust
 from tacit.testing import ModelServer, ToolUse, reply
 from waiting import FOREVER, until
 
@@ -27,6 +27,10 @@ server = MCPServer("sums")
 def add(a: int, b: int) -> str:
     "Add two numbers."
     return f"{a + b} with {os.environ.get('ANTHROPIC_API_KEY', 'no key')}"
+
+@server.tool()
+def note(file_path: str, text: str) -> str:
+    return f"{file_path}: {text}"
 
 @server.tool()
 def fail() -> str:
@@ -63,20 +67,23 @@ async def yes(request: Any) -> str:
 
 
 def test_a_servers_tools_are_offered_and_called(open_session, configured) -> None:
-    """Its tools stand beside ours, calls reach it, failures are failures, our keys do not."""
+    """Its tools stand beside ours, calls reach it as they are, failures are failures, our keys do
+    not reach it."""
     uses = [
         ToolUse("mcp__sums__add", {"a": 2, "b": 3}),
         ToolUse("mcp__sums__fail", {}),
         ToolUse("mcp__sums__add", {"a": "x"}),
+        ToolUse("mcp__sums__note", {"file_path": "a", "text": "b"}),
     ]
     with ModelServer([*uses, "done", "again"]) as server:
         session = open_session(server, approve=yes)
         told = say(session, "go", "once more")
-    added, failed, wrong = of(agent_events.Return, told)
+    added, failed, wrong, noted = of(agent_events.Return, told)
     assert (added.text, added.failed) == ("5 with no key", False)
     assert failed.failed
     assert "Error executing tool fail" in failed.text
     assert wrong.failed
+    assert (noted.text, noted.failed) == ("a: b", False)
     first, last = server.requests[0], server.requests[-1]
     assert "mcp__sums__add" in first.tool_names
     assert first.tools == last.tools
@@ -130,6 +137,31 @@ def test_an_interrupt_in_a_call_leaves_the_server_usable(
         told = asyncio.run(run(open_session(server, approve=yes)))
     (added,) = of(agent_events.Return, told)
     assert (added.text, added.failed) == ("2 with no key", False)
+
+
+def test_a_projects_server_starts_as_it_was_allowed(
+    open_session, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs outside the sandbox, so what the agent itself writes never does: neither in place of
+    its program, once it has to be started again, nor beside it in the folder where the user is."""
+    file, below = project / ".tacit" / "config.toml", project / "below"
+    for folder in (file.parent, below):
+        folder.mkdir()
+    (project / "server.py").write_text(SERVER)
+    (below / "server.py").write_text("open('evil', 'w')")
+    file.write_text(f'[mcp.servers.sums]\ncommand = "{sys.executable}"\nargs = ["server.py"]\n')
+    digest = settings.read_project_file(str(file)).digest
+    trust.allow_server(str(file), digest, "sums")
+    monkeypatch.chdir(below)
+    add = ToolUse("mcp__sums__add", {"a": 1, "b": 1})
+    write = ToolUse("write_file", {"path": "server.py", "content": "open('evil', 'w')"})
+    with ModelServer([reply(add, write, ToolUse("mcp__sums__die", {}), add), "done"]) as server:
+        told = say(open_session(server, approve=yes), "go")
+    first, written, _, last = of(agent_events.Return, told)
+    assert (first.text, first.failed, written.failed) == ("2 with no key", False, False)
+    assert last.failed
+    assert "tacit trust --server sums" in last.text
+    assert not list(project.rglob("evil"))
 
 
 def patiently(open_session: Any, steps: list[tuple[float, Any]]) -> list[Any]:

@@ -335,3 +335,14 @@ def test_what_a_model_thought_goes_back_with_its_calls(open_session, wire, model
     assert [end.text for end in of(agent_events.End, told)] == ["one", "two"]
     sent = server.requests[-1].body
     assert (b"thoughtSignature" if wire == "gemini" else b'"reasoning"') in sent
+
+
+def test_a_provider_that_repeats_the_key_is_not_quoted_with_it() -> None:
+    """What it says goes to screens, logs, notices and the answers of jobs."""
+    from pydantic_ai.exceptions import ModelHTTPError
+
+    body = {"error": {"message": "Incorrect key: Bearer u8jzPde0IgxLd6GncfBAepfJBd0K\x1b[31m."}}
+    told = str(RequestFailed.of(ModelHTTPError(401, "x", body)))
+    assert "Incorrect key" in told
+    assert "u8jzPde0" not in told
+    assert told.isprintable()

@@ -11,6 +11,7 @@ import pytest
 from boxes import WHY, Box
 
 from tacit.agent import sandbox
+from tacit.agent.off_limits import is_obeyed_path
 from tacit.agent.process_rights import landlock_version
 from tacit.agent.sandbox import Bubblewrap, CommandRules
 
@@ -353,3 +354,30 @@ def test_tacit_s_own_folders_in_the_project_are_not_replaced(
     assert {path.name for path in (own / "data").iterdir()} == {"events", "trusted"}
     assert not list((own / "data" / "events").iterdir())
     assert not (own / "config").exists()
+
+
+def test_skill_folders_by_the_settings_and_of_the_user_stay_as_they_are(box: Box) -> None:
+    """There or not, whatever their names are."""
+    team = box.project / "team"
+    team.mkdir()
+    inside = Box(box.home, box.home)
+    inside.run("mkdir -p .config/opencode/skills/evil; touch .config/opencode/skills/evil/SKILL.md")
+    make = "mkdir -p team/evil later/evil; touch team/evil/SKILL.md later/evil/SKILL.md"
+    box.run(make, skills=(str(team), str(box.project / "later")))
+    left = (path for path in box.home.rglob("SKILL.md") if box.temporary not in path.parents)
+    assert not list(left)
+
+
+def test_what_tacit_is_made_of_stays_as_it_is(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installed in the project's own environment, it is not changed by what it runs, unless the
+    user allows it."""
+    code = box.project / ".venv" / "lib" / "tacit.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("ours")
+    monkeypatch.setattr(sys, "prefix", str(box.project / ".venv"))
+    change = "echo evil > .venv/lib/tacit.py; mv .venv v; ls"
+    box.run(change)
+    assert code.read_text() == "ours"
+    assert is_obeyed_path(str(code), box.rules())
+    box.run(change, allow_write=(".venv",))
+    assert not code.exists()

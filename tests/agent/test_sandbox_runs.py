@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,17 @@ def test_a_project_that_is_gone_is_named(box: Box) -> None:
     with pytest.raises(Refused, match=f"{box.project}: No such file"):
         box.run("touch made")
     assert not box.project.exists()
+
+
+def test_a_command_cannot_put_itself_in_the_place_of_the_walls(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it writes into a folder of the project that is on the PATH is not taken for them."""
+    monkeypatch.chdir(box.project)
+    monkeypatch.setenv("PATH", f"{box.project}/.venv/bin:node_modules/.bin:{os.environ['PATH']}")
+    walls = sandbox.find_sandbox()
+    evil = "mkdir -p $d && printf '#!/bin/sh' > $d/bwrap && chmod +x $d/bwrap"
+    done = box.run(f"for d in .venv/bin node_modules/.bin; do {evil}; done")
+    assert done.exit_code == 0, done.output
+    assert str(shutil.which("bwrap")).startswith(str(box.project))
+    assert vars(sandbox.find_sandbox()) == vars(walls)

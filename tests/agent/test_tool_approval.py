@@ -9,7 +9,8 @@ from talking import of, say
 
 from tacit.agent import agent_events
 from tacit.agent.tool_approval import ApprovalAnswer, ApprovalRequest, Approver
-from tacit.testing import ModelServer, ToolUse
+from tacit.testing import ModelServer, ToolUse, reply
+from tacit.ui.chat.event_text import call_preview
 
 
 def request(command: str) -> ApprovalRequest:
@@ -65,6 +66,10 @@ def test_a_yes_for_one_program_lets_no_second_one_through() -> None:
         ("bash -c evil", "run_command:bash -c evil"),
         ("/usr/bin/python3.12 x.py", "run_command:/usr/bin/python3.12 x.py"),
         ("sudo make", "run_command:sudo make"),
+        ("NODE_ENV=test npm test", "run_command:NODE_ENV=test npm test"),
+        ("npx prettier .", "run_command:npx prettier ."),
+        ("! grep -q x y", "run_command:! grep -q x y"),
+        (". ./build.sh", "run_command:. ./build.sh"),
     ],
 )
 def test_what_always_would_allow(command: str, pattern: str) -> None:
@@ -130,3 +135,70 @@ def test_a_command_called_star_allows_nothing_else() -> None:
     for command in ("* x", "* y", "rm -rf /", "ls [a]* | wc", "ls [a]* | wc", "ls abc | wc"):
         ask(approver, command)
     assert asked == ["* x", "rm -rf /", "ls [a]* | wc", "ls abc | wc"]
+
+
+def test_a_pattern_for_a_folder_lets_nothing_above_it_be_written() -> None:
+    """`docs/*` does not cover `docs/../Makefile`; what was allowed as it stands, does."""
+
+    def allows(pattern: str, path: str) -> bool:
+        request = ApprovalRequest("write_file", "write", path, {"path": path})
+        return asyncio.run(Approver((pattern,)).allows(request))
+
+    assert allows("write_file:docs/*", "docs/a..b.md")
+    assert not allows("write_file:docs/*", "docs/../Makefile")
+    assert allows("write_file:docs/../Makefile", "docs/../Makefile")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "seen", "unseen"),
+    [
+        (
+            "write_file",
+            {"path": "n", "content": "EVIL", "old": "typo", "new": "right", "command": "ls"},
+            ("path: n", "+EVIL"),
+            ("right", "ls"),
+        ),
+        (
+            "manage_skill",
+            {"action": "create", "name": "victim", "path": "a.md", "description": "Use it.",
+             "content": "EVIL", "old": "typo", "new": "right"},
+            ("name: victim", "path: a.md", "content: EVIL"),
+            (),
+        ),
+        (
+            "remember",
+            {"command": "a harmless word", "name": "n", "fact": "It is EVIL.", "kind": "project"},
+            ("name: n", "It is EVIL."),
+            ("harmless",),
+        ),
+    ],
+)  # fmt: skip
+def test_who_is_asked_sees_what_the_call_does(
+    open_session, project: Path, tool: str, arguments: dict[str, str], seen: Any, unseen: Any
+) -> None:
+    """Every argument that counts is shown, and none that does not: it could hide the others."""
+    shown: list[str] = []
+
+    async def refuse(request: ApprovalRequest) -> ApprovalAnswer:
+        shown.append(f"{request.subject}\n{call_preview(request, str(project))[0]}")
+        return "no"
+
+    with ModelServer([ToolUse(tool, arguments), "done"]) as server:
+        say(open_session(server, approve=refuse), "go")
+    assert all(words in shown[0] for words in seen)
+    assert not any(words in shown[0] for words in unseen)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_what_others_obey_is_asked_about(open_session, project: Path, asks: bool) -> None:
+    """A person is asked, also by the first call of a session; without one it is refused, also
+    where a pattern or --yes lets all others through."""
+
+    async def once(request: ApprovalRequest) -> ApprovalAnswer:
+        return "once"
+
+    how: dict[str, Any] = {"approve": once} if asks else {"yes": True}
+    write = [ToolUse("write_file", {"path": name, "content": "1"}) for name in ("AGENTS.md", "n")]
+    with ModelServer([reply(*write, write[0]), "done"]) as server:
+        told = say(open_session(server, **how), "go")
+    assert [event.failed for event in of(agent_events.Return, told)] == [not asks, False, not asks]

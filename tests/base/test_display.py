@@ -21,7 +21,8 @@ from tacit.base.display import (
 
 HOSTILE = [
     "\x1b[31m", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "\x9b31m", "\x90q\x9c", "\x08",
-    "\x7f", "\x00", "\x0e", "\u202e", "\u2066", "\u200f", "\u061c", "\x85",
+    "\x7f", "\x00", "\x0e", "\u202e", "\u2066", "\u200f", "\u061c", "\x85", "\u2028",
+    "\u2029",
 ]  # fmt: skip
 
 
@@ -29,9 +30,8 @@ HOSTILE = [
 def test_nothing_steers_the_terminal(text: str) -> None:
     """Escape sequences, C1 codes, backspaces and marks of direction come out as text."""
     shown = plain(f"a{text}b")
-    assert not any(
-        unicodedata.category(c) == "Cc" or c in "\u202e\u2066\u200f\u061c" for c in shown
-    )
+    steering = "\u202e\u2066\u200f\u061c\u2028\u2029"
+    assert not any(unicodedata.category(c) == "Cc" or c in steering for c in shown)
     assert shown.startswith("a")
     assert shown.endswith("b")
 

@@ -169,13 +169,18 @@ def test_nothing_is_fetched(home: Path) -> None:
     assert not mark.exists()
 
 
-def test_the_environment_is_clean(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable leads git elsewhere, and no program of the project's is taken for git."""
+@pytest.mark.parametrize("there", [True, False])
+def test_the_environment_is_clean(home: Path, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    """No variable leads git elsewhere, and no program of a project's is taken for git, wherever
+    we are: an agent may have written it."""
     evil, mark = _evil(home)
     folder = _repository(home / "plain")
-    (folder / "git").symlink_to(evil)
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    bin_ = folder / ".venv" / "bin"
+    bin_.mkdir(parents=True)
+    for place in (folder, bin_):
+        (place / "git").symlink_to(evil)
+    monkeypatch.chdir(folder if there else home)
+    monkeypatch.setenv("PATH", f".:{bin_}:{os.environ['PATH']}")
     for name in ("GIT_DIR", "GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT"):
         monkeypatch.setenv(name, evil)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")

@@ -506,6 +506,35 @@ def test_private_keys_over_lines(kind: str, end: bool, newline: str) -> None:
     assert redacted.text.endswith("after.")
 
 
+_COLOURED = [
+    template for n, (_, template) in enumerate(FORMATS) if n % 3 == 0 and "\n" not in template
+]
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("\x1b[1;32m", "\x1b[0m"), ("\x1b[01;31m\x1b[K", "\x1b[m\x1b[K"), ("A=1\x00", "\x00B=2"),
+        (r"\u001b[32m", r"\u001b[39m"), (r"\033[1m", r"\033[0m"), ("\x1b]8;;", "\x07"),
+    ],
+)  # fmt: skip
+def test_what_colours_a_text_hides_no_secret(begin: str, end: str) -> None:
+    """Programs colour names and values, and part them by other signs than spaces: what they print
+    is as safe as what they write into a file."""
+    for text in (*map(made, _COLOURED), made("DB_PASSWORD=Vw9{A12}")):
+        shown = f"x\n{begin}{text}{end}"
+        assert [s.line for s in secrets.find(shown)] == [2] * len(secrets.find(text)), shown
+        assert secrets.may_hold(msgspec.json.encode([shown]))
+        assert secrets.redact(shown).text.startswith(f"x\n{begin}")
+    if "[" in begin:
+        value = made("Vw9{A12}")
+        for text in (
+            f"{begin}DB_PASSWORD{end}={begin}{value}{end}",
+            f"password: {begin}{value}{end}",
+        ):
+            assert value not in secrets.redact(text).text, text
+
+
 def test_a_secret_never_shows_its_value() -> None:
     """Neither repr nor str of what is found holds the value."""
     token = made("ghp_{A36}")
@@ -537,7 +566,8 @@ _FRAGMENTS = st.one_of(
          " ", "://u:", "@host", "Bearer ", "sk-", "eyJ", "-----BEGIN RSA PRIVATE KEY-----",
          "-----END RSA PRIVATE KEY-----",
          "curl -u a:", "mysql -p", "sshpass -p ", "use password ",
-         "\x00", "İ", "\ud800", "_", "-", ".", "A1b2", "é"]
+         "\x00", "İ", "\ud800", "_", "-", ".", "A1b2", "é", "\x1b[31m", "\x1b[0m", "\x1b",
+         r"\u001b[1m", r"\033[0;1m"]
     ),
     st.text(max_size=12),
     st.text(alphabet=string.ascii_letters + string.digits + "_-./+=:@", max_size=60),
@@ -593,6 +623,7 @@ def _some_texts() -> list[str]:
         *passwords.FOREIGN_KEYS,
         *(option for option, *_ in secret_formats.COMMAND_OPTIONS), "mysql", "sshpass", "redis-cli",
         *(": ", "=", " is ", '"', "'", " ", "\n", "/", "curl -u bob:", "echo ", "| sudo -S", "é"),
+        *("\x1b[32m", "\x1b[0m", "\x00", r"\x1b[1m"),
         *(made("Vw9{A12}!") for _ in range(20)), *(made("{A32}", n) for n in range(20)),
     ]  # fmt: skip
     pieces += [made(template) for _, template in FORMATS[::5]]

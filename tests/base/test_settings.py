@@ -149,6 +149,9 @@ def test_a_server_of_a_project_starts_when_it_was_allowed(files: tuple[Path, Pat
         (["npm", "start"], "package.json"),
         (["/usr/bin/make", "serve"], "Makefile"),
         (["uv", "run", "server"], "pyproject.toml"),
+        (["sh", "-c", "cd x; exec node 'tools/server.js' >log"], "tools/server.js"),
+        (["bash", "-c", "npm run serve"], "package.json"),
+        (["env", "PATH=tools:/usr/bin", "python3"], "tools/env"),
     ],
 )
 def test_an_allowed_server_is_asked_about_again_when_its_program_changes(

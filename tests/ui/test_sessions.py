@@ -268,6 +268,21 @@ def test_hostile_text_stays_text(home: Path) -> None:
         assert not {"\x1b", "\x07", "\x9b", "\r"} & set(out)
 
 
+def test_no_id_of_a_session_steers_a_terminal(home: Path) -> None:
+    """An id is whatever a file says; shown, it is one line, and the session is found by that."""
+    install(home, "claude")
+    (path,) = (home / ".claude").rglob("*.jsonl")
+    evil = json.dumps("a\x1b]0;evil\x07\u202e\x9b2J\nb")[1:-1]
+    path.write_text(path.read_text().replace(CLAUDE, evil))
+    tacit("import", str(path))
+    (row,) = answer("sessions")["sessions"]
+    for command in ("session", "why", "session --digest"):
+        done = tacit(*command.split(), row["id"])
+        assert done.returncode == 0, done.stderr
+        assert "a�]0;evil" in done.stdout
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(done.stdout)
+
+
 def test_forgetting_is_for_good(home: Path) -> None:
     """It needs a yes; then no byte of the text is left, and it is not taken in again."""
     install(home, "claude", "pi")

@@ -135,6 +135,8 @@ def _edited(call: EditFile, context: Context) -> tuple[str, str, str, int]:
 def _replacements(call: EditFile) -> list[Replacement]:
     if not call.edits:
         return [Replacement(call.old, call.new, call.all)]
+    if call.old:
+        raise Failed("edit_file takes `old` and `new`, or `edits`; send one of them")
     try:
         return msgspec.convert(call.edits, list[Replacement])
     except msgspec.ValidationError as error:

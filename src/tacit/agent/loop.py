@@ -178,16 +178,18 @@ class Agent:
         """What a call gives, and the seconds that the tool itself took: people are not timed."""
         tool = self._tools.get(name)
         if tool is None:
-            known = ", ".join(sorted(self._tools))
-            return Result(f"There is no tool '{name}'. The tools are: {known}.", failed=True), 0.0
+            names = ", ".join(sorted(self._tools))
+            return Result(f"There is no tool '{name}'. The tools are: {names}.", failed=True), 0.0
         began = 0.0
         try:
             call = tool.check(arguments)
+            # Nobody is shown what the call does not make use of: it could hide what it does.
+            known = tool.takes()
+            used = {k: v for k, v in arguments.items() if known is None or k in known}
+            request = ApprovalRequest(tool.name, tool.power, agent_events.subject_of(used), used)
+            self.context.approved_by_person = self._approver.will_ask(request)
             if tool.refuse is not None:
                 await tool.refuse(call, self.context)
-            request = ApprovalRequest(
-                tool.name, tool.power, agent_events.subject_of(arguments), arguments
-            )
             if not await self._approver.allows(request):
                 return Result(self._approver.refusal, failed=True), 0.0
             self.context.approved_by_person = self._approver.by_person

@@ -4,7 +4,8 @@ The connections live in a thread with a loop of its own: they outlast the answer
 an interrupt by the user cannot tear one apart, and their libraries are imported beside the rest.
 The tools are asked for once, before the first request, and stay as they are. A server that does not
 start is reported, not fatal. One that dies, stalls or is interrupted later fails that call; the
-connection is given up, and the next call makes a new one.
+connection is given up, and the next call makes a new one. At each start it is asked whether the
+server of a project is still what the user allowed.
 """
 
 import asyncio
@@ -20,7 +21,9 @@ import msgspec
 
 from tacit.agent.tool import Context, Failed, Result, Tool
 from tacit.base.display import shorten
+from tacit.base.paths import find_program
 from tacit.base.setting_sections import McpServer
+from tacit.base.settings import may_start, project_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,6 +50,9 @@ class RemoteTool(Tool, frozen=True):
 
     def schema(self) -> dict[str, Any]:
         return self.parameters or {"type": "object", "properties": {}}
+
+    def takes(self) -> None:
+        return None
 
     def check(self, arguments: dict[str, Any]) -> _Anything:
         return _Anything(arguments)
@@ -164,13 +170,24 @@ class _Connection:
             await over.wait()
 
     def _target(self, stack: contextlib.AsyncExitStack) -> Any:
-        if self._server.url:
-            return self._server.url
+        server = self._server
+        if not may_start(self.name, server):
+            raise Failed(
+                f"{server.file}, or a file that it is started with, has changed since the user"
+                f" allowed it; they can look, and allow it again: tacit trust --server {self.name}"
+            )
+        if server.url:
+            return server.url
         from mcp import StdioServerParameters
         from mcp.client.stdio import stdio_client
 
+        # The user's own is not looked for in a project; of a project's, all files were looked at.
+        found = "" if server.file else find_program(server.command)
         how = StdioServerParameters(
-            command=self._server.command, args=list(self._server.args), env=self._server.env or None
+            command=found or server.command,
+            args=list(server.args),
+            env=server.env or None,
+            cwd=project_of(server.file) if server.file else None,  # its files are looked for there
         )
         # What a server writes to standard error would break up the user's screen.
         silence = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

@@ -22,7 +22,7 @@ from tacit.agent import agent_events
 from tacit.agent.budget import Meter
 from tacit.agent.conversation import Conversation
 from tacit.agent.tool import Tool
-from tacit.base.display import shorten
+from tacit.base.display import one_line, shorten
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -192,11 +192,13 @@ def _of_carrier(error: Exception) -> RequestFailed:
 
 
 def _provider_message(error: Exception) -> str:
-    """What went wrong, in the provider's own words where it has some."""
+    """What went wrong, in the provider's own words where it has some. It may repeat the key."""
+    from tacit.base import secrets
+
     status = getattr(error, "status_code", None)
     message = _message(getattr(error, "body", None))
     text = f"{message} (error {status})" if message and status else message or str(error)
-    return shorten(" ".join(text.split()) or type(error).__name__, 300)
+    return shorten(one_line(secrets.redact(text).text) or type(error).__name__, 300)
 
 
 def _message(body: object) -> str:

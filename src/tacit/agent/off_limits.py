@@ -9,6 +9,7 @@ for files refuse these paths; `sandbox.py` enforces them for commands.
 import os
 import pwd
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -125,6 +126,8 @@ class CommandRules(msgspec.Struct, frozen=True):
     """Folders of the project whose skill folders count too: those down to where the user is."""
     show: tuple[str, ...] = ()
     """More that it may see of folders that are hidden otherwise."""
+    skills: tuple[str, ...] = ()
+    """More folders of skills, as the user's settings name them."""
     allow_write: tuple[str, ...] = ()
     """Files of the project that other programs obey and that it may write all the same."""
     limits: CommandLimits = CommandLimits()
@@ -155,7 +158,7 @@ def look_through(rules: CommandRules) -> Guards:
             f"give yourself the right: chmod u+rwx {shlex.quote(rules.project)}",
         )
     firm = guarded(rules, found.repositories)
-    loose = [path for path in found.obeyed if not _is_allowed(path, rules)]
+    loose = [p for p in (*found.obeyed, *_own_program()) if not _is_allowed(p, rules)]
     for place in found.repositories:
         loose += [place] if not os.path.isdir(place) else []
         loose += [f"{folder}/{part}" for folder in repository_folders(place) for part in GIT_PARTS]
@@ -190,6 +193,9 @@ def _firm_names(rules: CommandRules) -> list[str]:
         wanted += [os.path.join(folder, name) for name in GIT_PARTS]
     wanted += named_files(os.path.join(rules.project, ".git"))
     wanted += _own_folders()
+    home = paths.user_home()  # who works there has the folders of all projects in the project
+    wanted += [folder for host in host_folders() for folder in host.user_folders(home)]
+    wanted += [folder for folder in rules.skills if os.path.realpath(folder) != rules.project]
     for base in dict.fromkeys((rules.project, *rules.working_folders)):
         wanted += [os.path.join(base, name) for host in host_folders() for name in host.project]
     return wanted
@@ -200,6 +206,12 @@ def _own_folders() -> list[str]:
     user makes settings; the others come to be while Tacit works."""
     own = paths.folders()
     return [own.config, *(path for path in (own.data, own.cache) if os.path.isdir(path))]
+
+
+def _own_program() -> list[str]:
+    """What Tacit itself is made of, which may be installed in the project: it runs outside."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return [os.path.realpath(path) for path in (package, sys.prefix)]
 
 
 def is_own_path(path: str, project: str) -> bool:
@@ -222,7 +234,8 @@ def is_obeyed_path(path: str, rules: CommandRules) -> bool:
     tops = (rules.project, *rules.working_folders)
     names = [path, *(link for top in tops for link in _links_to(path, top))]
     below = (os.path.relpath(name, top) for name in names for top in tops if is_inside(name, top))
-    return any(map(is_obeyed, below)) and not _is_allowed(path, rules)
+    ours = any(is_inside(path, part) for part in _own_program())
+    return (ours or any(map(is_obeyed, below))) and not _is_allowed(path, rules)
 
 
 def _links_to(path: str, folder: str) -> list[str]:

@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import sys
 import time
@@ -33,6 +32,7 @@ from tacit.agent.off_limits import (
 from tacit.agent.planted_files import Watch
 from tacit.agent.private_folders import TOOL_VARIABLES, private_folders, shown_paths
 from tacit.agent.process_rights import apart_from_sockets
+from tacit.base import paths
 from tacit.base.errors import Refused
 from tacit.base.paths import is_inside
 
@@ -85,9 +85,9 @@ class Sandbox(Protocol):
 
 def find_sandbox(allow_none: bool = False) -> Sandbox:
     """The sandbox of this machine. Raises `Refused` where there is none, unless that is allowed."""
-    if sys.platform == "linux" and (program := shutil.which("bwrap")):
+    if sys.platform == "linux" and (program := paths.find_program("bwrap")):
         return Bubblewrap(program)
-    if sys.platform == "darwin" and (program := shutil.which("sandbox-exec")):
+    if sys.platform == "darwin" and (program := paths.find_program("sandbox-exec")):
         return Seatbelt(program)
     if allow_none:
         return NoSandbox()

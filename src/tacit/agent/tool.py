@@ -17,6 +17,7 @@ from tacit.agent.agent_events import Changed
 from tacit.agent.off_limits import CommandLimits, CommandRules
 from tacit.base.display import shorten_middle
 from tacit.base.paths import is_inside
+from tacit.skills.scopes import extra_folders
 
 if TYPE_CHECKING:
     from tacit.agent.sandbox import Sandbox
@@ -92,6 +93,7 @@ class Context:
             working_folders=self.folders_below,
             writable=options.write_paths,
             show=(*options.show_paths, *self._skill_folders()),
+            skills=extra_folders(self.library.settings.skills.paths),
             allow_write=options.allow_write,
             limits=options.limits,
         )
@@ -148,6 +150,10 @@ class Tool(msgspec.Struct, frozen=True):
         schema.pop("title", None)
         schema.pop("description", None)
         return schema
+
+    def takes(self) -> frozenset[str] | None:
+        """The names of its arguments, all others being left aside; None: another program knows."""
+        return frozenset(self.arguments.__struct_fields__)
 
     def check(self, arguments: dict[str, Any]) -> Any:
         """The arguments as a struct. Raises `Failed` with what is wrong."""

@@ -58,8 +58,8 @@ def as_own_call(
         raise Failed(_INSTEAD[name if name in _INSTEAD else str(ours)])
     if ours is None or ours not in known:
         return name, arguments
-    own = set(known[ours].arguments.__struct_fields__)
-    if name == ours and own >= arguments.keys():
+    own = known[ours].takes()
+    if own is None or (name == ours and own >= arguments.keys()):
         return name, arguments
     given = {
         key if key in own else _renamed(key): _value(key, value) for key, value in arguments.items()

@@ -28,7 +28,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True):
             words = self.subject.split()
             joined = any(mark in self.subject for mark in _JOINERS)
             runs_others = bool(words) and (
-                words[0].rpartition("/")[2].rstrip("0123456789.") in _RUN_OTHERS
+                "=" in words[0]  # a variable, and the program comes after it
+                or words[0].rpartition("/")[2].rstrip("0123456789.") in _RUN_OTHERS
             )
             if words and not joined and not runs_others:
                 return f"{self.tool}:{_exactly(words[0])} *"
@@ -44,6 +45,9 @@ Remember = Callable[[str], None]
 _RUN_OTHERS = {
     "sh", "bash", "zsh", "dash", "fish", "env", "sudo", "doas", "xargs", "find", "nohup", "time",
     "timeout", "python", "node", "deno", "bun", "ruby", "perl", "php", "awk", "eval", "exec", "ssh",
+    "npx", "pnpx", "bunx", "uvx", "pipx", "su", "nice", "ionice", "setsid", "stdbuf", "strace",
+    "watch", "parallel", "command", "builtin", "source", "busybox", "chroot", "script", "lua",
+    "tclsh", "Rscript", "pwsh", "coproc", "!", "",
 }  # fmt: skip
 # A pattern for one program must not let a second one through.
 _JOINERS = ("&", ";", "|", "`", "$(", "\n", ">", "<")
@@ -74,9 +78,13 @@ class Approver:
             return "Nobody is there to allow this call, so it was not made. Do without it."
         return "The user did not allow this call. Do not repeat it; ask what they want instead."
 
+    def will_ask(self, request: ApprovalRequest) -> bool:
+        """Whether a person says yes or no to this very call."""
+        return self._ask is not None and not self._goes_unasked(request)
+
     async def allows(self, request: ApprovalRequest) -> bool:
         self.by_person = False
-        if request.power in ("read", "ask") or self._yes or self._is_listed(request):
+        if self._goes_unasked(request):
             return True
         if self._ask is None:
             return False
@@ -88,6 +96,9 @@ class Approver:
         self.by_person = answer != "no"
         return self.by_person
 
+    def _goes_unasked(self, request: ApprovalRequest) -> bool:
+        return request.power in ("read", "ask") or self._yes or self._is_listed(request)
+
     def _is_listed(self, request: ApprovalRequest) -> bool:
         for pattern in self._allow:
             tool, _, subject = pattern.partition(":")
@@ -95,7 +106,7 @@ class Approver:
                 continue
             if subject in ("", "*"):
                 return True
-            if request.power == "command" and any(j in request.subject for j in _JOINERS):
+            if _fits_itself_only(request):
                 if subject in (request.subject, _exactly(request.subject)):
                     return True
                 continue
@@ -104,6 +115,14 @@ class Approver:
             ):
                 return True
         return False
+
+
+def _fits_itself_only(request: ApprovalRequest) -> bool:
+    """Whether a pattern would let more through than it says: a second program, or what lies
+    above the folder that it names."""
+    if request.power == "command":
+        return any(mark in request.subject for mark in _JOINERS)
+    return ".." in request.subject.split("/")
 
 
 def _exactly(text: str) -> str:

@@ -11,8 +11,8 @@ import unicodedata
 _CONTROL = {
     c: "\N{REPLACEMENT CHARACTER}" for c in (*range(0x20), *range(0x7F, 0xA0)) if c not in (9, 10)
 }
-# Characters that reorder or hide what follows them: shown, not obeyed.
-_CONTROL.update(dict.fromkeys((1564, 8206, 8207, *range(8234, 8239), *range(8294, 8298)), "�"))
+# Characters that reorder or hide what follows them, or end a line: shown, not obeyed.
+_CONTROL.update(dict.fromkeys((1564, 8206, 8207, *range(8232, 8239), *range(8294, 8298)), "�"))
 _CONTROL[13] = ""
 _REACH = 2000
 """How far from a cut a space is looked for, at most."""
@@ -100,6 +100,15 @@ def unified_diff(before: str, after: str, first: str, second: str) -> str:
     lines = difflib.unified_diff([*StringIO(before)], [*StringIO(after)], first, second)
     mark = "\n\\ No newline at end of file\n"
     return "".join(line if line.endswith("\n") else line + mark for line in lines)
+
+
+def headless_diff(diff: str) -> str:
+    """`diff` without the two lines above it that name the texts. A line of a text may look like
+    those, and is one that people must see."""
+    names = diff.split("\n", 2)
+    heads = ("--- ", "+++ ")
+    is_head = len(names) == 3 and all(map(str.startswith, names, heads))
+    return names[2] if is_head else diff
 
 
 def columns(stream: object = None) -> int:

@@ -9,6 +9,7 @@ merely looks like a bare repository is none. Nothing else in Tacit starts git; a
 import os
 from typing import TYPE_CHECKING
 
+from tacit.base import paths
 from tacit.base.errors import TacitError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def run_git(
 def git_environment() -> dict[str, str]:
     """All that git sees of the environment: no settings of the user's, no repository of theirs."""
     return {name: os.environ[name] for name in _KEPT if name in os.environ} | {
-        "PATH": _search_path(),
+        "PATH": paths.search_path(),
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_SYSTEM": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -87,14 +88,6 @@ def git_environment() -> dict[str, str]:
 
 
 def _program() -> str:
-    import shutil
-
-    if found := shutil.which("git", path=_search_path()):
+    if found := paths.find_program("git"):
         return found
     raise TacitError("the git program is missing", "install git")
-
-
-def _search_path() -> str:
-    """The PATH without its relative parts: they would find a program in the project."""
-    parts = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(part for part in parts if os.path.isabs(part))

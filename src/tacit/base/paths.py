@@ -249,6 +249,41 @@ def walk_folders(
         waiting += [path for path in below if not os.path.islink(path)]
 
 
+def find_program(name: str) -> str:
+    """The path of a program that is started outside of any sandbox; empty where there is none."""
+    import shutil
+
+    return shutil.which(name, path=search_path()) or ""
+
+
+def search_path() -> str:
+    """The PATH without its relative parts, and without folders that lie in a project, such as the
+    `bin` of its virtual environment: what stands there came with a clone, or an agent wrote it."""
+    try:
+        here = project_root(os.path.realpath(os.getcwd()))
+    except OSError:  # it is gone
+        here = ""
+    listed = os.environ.get("PATH", os.defpath)
+    asked = (listed, here, user_home())
+    if asked not in _searched:
+        parts = (part for part in listed.split(os.pathsep) if os.path.isabs(part))
+        _searched[asked] = os.pathsep.join(part for part in parts if not _is_work(part, here))
+    return _searched[asked]
+
+
+_searched: dict[tuple[str, str, str], str] = {}
+
+
+def _is_work(folder: str, here: str) -> bool:
+    """Whether a folder lies in the project `here`, or in another one below the home. What is hidden
+    there is a program's own, as `~/.nvm`, though many of these are clones."""
+    real, home = os.path.realpath(folder), os.path.realpath(user_home())
+    if here and is_inside(real, here) and not any(is_inside(p, here) for p in (home, "/usr/bin")):
+        return True
+    hidden = os.path.relpath(real, home).startswith(".")  # or outside
+    return not hidden and has_mark(project_root(real))
+
+
 def is_inside(path: str, folder: str) -> bool:
     """Whether `path` is `folder` or lies below it; both real."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

@@ -68,7 +68,56 @@ _MARK = late_pattern(r"\[redacted: [a-z0-9-]{1,40}\]")
 
 
 def find(text: str) -> list[Secret]:
-    """The secrets in `text`, in order, none overlapping another. Marks of `redact` are not any."""
+    """The secrets in `text`, in order, none overlapping another. Marks of `redact` are not any.
+
+    What colours a text is passed over: it stands between a name and its value, and at the borders.
+    """
+    bare, gone = _bare(text)
+    found: list[Secret] = []
+    line, counted = 1, 0
+    for first, last, rule in _spans(bare):
+        start, end = _place(gone, first), _place(gone, last - 1) + 1
+        if found and start < found[-1].end:  # what overlaps goes together: no part may be left
+            found[-1] = found[-1]._replace(end=max(end, found[-1].end))
+            continue
+        line += text.count("\n", counted, start)
+        counted = start
+        found.append(Secret(rule, line, start, end))
+    return found
+
+
+_CONTROLS = bytes(c for c in (*range(32), 127) if c not in b"\t\n\r")
+_WRITTEN_OUT = (r"u001b[", r"u001B[", r"x1b[", r"x1B[", r"\033[", r"\e[")
+"""How what begins a colour is written in programs and in JSON."""
+_COLOUR = late_pattern(r"(?:\x1b|\\(?:u001b|x1b|033|e))\[[0-?]{0,40}[ -/]{0,2}[@-~]", re.I)
+_COLOUR_IN_JSON = late_pattern(rb"\\{1,2}(?:u001b|x1b|033|e)\[[0-?]{0,40}[ -/]{0,2}[@-~]", re.I)
+_IN_DATA = tuple(mark.encode() for mark in _WRITTEN_OUT)
+_AS_LINE_ENDS = dict.fromkeys(_CONTROLS, "\n")
+
+
+def _bare(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """`text` without what colours it, its other control characters as ends of lines; and, by the
+    places in it where something went, how much went up to there."""
+    data = text.encode("ascii", "replace")
+    plainly = len(data.translate(None, _CONTROLS)) == len(data)
+    if plainly and not any(mark in text for mark in _WRITTEN_OUT):
+        return text, []
+    parts, gone, at, away = [], [], 0, 0
+    for colour in _COLOUR.finditer(text):
+        parts.append(text[at : colour.start()])
+        at, away = colour.end(), away + len(colour[0])
+        gone.append((at - away, away))
+    return "".join((*parts, text[at:])).translate(_AS_LINE_ENDS), gone
+
+
+def _place(gone: list[tuple[int, int]], at: int) -> int:
+    """Where in a text stands what stands at `at` in what is left of it."""
+    before = bisect_left(gone, (at + 1,))
+    return at + (gone[before - 1][1] if before else 0)
+
+
+def _spans(text: str) -> list[Span]:
+    """Where secrets stand, sorted; they may overlap."""
     masked = text
     if _MARK_BEGINS in text:
         masked = _MARK.sub(lambda mark: "\x00" * len(mark[0]), text)
@@ -80,7 +129,7 @@ def find(text: str) -> list[Secret]:
         return []  # as most texts
     lower = small.decode("ascii")
     other = not where.keys() <= _TELL_NO_PASSWORD or not masked.isascii()
-    spans = sorted(
+    return sorted(
         (
             *_formats(masked, ascii_text, lower, where),
             *(() if _BLOCKS.isdisjoint(where) else _blocks(masked)),
@@ -89,21 +138,13 @@ def find(text: str) -> list[Secret]:
         ),
         key=lambda span: (span[0], -span[1]),
     )
-    found: list[Secret] = []
-    line, counted = 1, 0
-    for start, end, rule in spans:
-        if found and start < found[-1].end:  # what overlaps goes together: no part may be left
-            found[-1] = found[-1]._replace(end=max(end, found[-1].end))
-            continue
-        line += text.count("\n", counted, start)
-        counted = start
-        found.append(Secret(rule, line, start, end))
-    return found
 
 
 def may_hold(data: bytes) -> bool:
     """Whether `find` could find anything in one of the texts in `data`, which is JSON; or in one
     behind the name that it has there, as `name=text`."""
+    if any(mark in data for mark in _IN_DATA):
+        data = _COLOUR_IN_JSON.sub(b"", data)
     small = data.lower()
     for part in (small[:_FIRST], small) if len(small) > 2 * _FIRST else (small,):
         for which, at, _ in _IN_JSON.hits(part):
@@ -124,7 +165,7 @@ def _is_sign(word: str, data: bytes, at: int) -> bool:
 
 def clean(text: str) -> str:
     """`text` without secrets and without what steers a terminal."""
-    return redact(plain(text)).text
+    return plain(redact(text).text)
 
 
 def redact(text: str, values: dict[str, str] | None = None) -> Redacted:

@@ -102,6 +102,8 @@ class McpServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     url: str = ""
     seconds: float = 60.0
     """How long it may take to start, or to answer."""
+    file: str = ""
+    """The file of the project that proposed it, which is not for a file to say."""
 
 
 class McpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,6 +10,7 @@ lists; MCP servers it can propose, and the user allows each. Changing the user's
 """
 
 import os
+import re
 import typing
 from collections.abc import Mapping
 from functools import cache
@@ -147,10 +148,19 @@ def read_project_file(path: str) -> ProjectFile:
     return ProjectFile(
         values,
         tuple(key for key in keys if key not in PROJECT_MAY_SET and key != _PROPOSED),
-        {name: listed[name] for name in servers if name in allowed},
+        {name: {**listed[name], "file": path} for name in servers if name in allowed},
         {name: server for name, server in servers.items() if name not in allowed},
         digest,
     )
+
+
+def may_start(name: str, server: McpServer) -> bool:
+    """Whether a server is the user's, or a project's that is as the user allowed it, now: what it
+    is started with may have been changed since the settings were read."""
+    if not server.file:
+        return True
+    now = read_project_file(server.file).servers.get(name)
+    return now is not None and msgspec.convert(now, McpServer) == server
 
 
 # What a program that is named without a file is told by, in the project.
@@ -164,14 +174,26 @@ _TOLD_BY = {
 }  # fmt: skip
 
 
+_WORDS = re.compile(r"[\s=:;&|<>()'\"]+")
+
+
+def project_of(path: str) -> str:
+    """The project whose file of settings lies at `path`."""
+    return os.path.dirname(os.path.dirname(path))
+
+
 def files_of(server: McpServer, path: str) -> list[str]:
     """The files of the project with the settings file `path` that a server is started with."""
-    project = os.path.realpath(os.path.dirname(os.path.dirname(path)))
-    words = [server.command, *server.args, *server.env.values()]
+    project = os.path.realpath(project_of(path))
+    given = [server.command, *server.args, *server.env.values()]
+    words = [part for word in given for part in (word, *_WORDS.split(word))]  # sh -c 'node a.js'
+    # Found by a PATH of its own, or by that of the user.
+    folders = [*words, *os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    words += [f"{folder}/{server.command}" for folder in folders]
     words += [file for word in words for file in _TOLD_BY.get(os.path.basename(word), ())]
-    modules = [word.replace(".", os.sep) for word in server.args]  # python -m tools.server
+    modules = [word.replace(".", os.sep) for word in words]  # python -m tools.server
     words += [f"{m}{end}" for m in modules for end in (".py", "/__init__.py", "/__main__.py")]
-    named = (os.path.join(project, part) for word in words for part in (word, *word.split("=")))
+    named = (os.path.join(project, word) for word in dict.fromkeys(words))
     real = (os.path.realpath(file) for file in named if "\0" not in file)
     inside = (file for file in real if paths.is_inside(file, project) and os.path.isfile(file))
     return list(dict.fromkeys(inside))

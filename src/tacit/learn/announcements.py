@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tacit.base import database
+from tacit.base import database, paths
 from tacit.base.errors import TacitError
 from tacit.base.event_bus import bus
 from tacit.base.job import Job
@@ -57,15 +57,13 @@ def notify(title: str, text: str) -> bool:
 
 
 def _command(title: str, text: str) -> list[str]:
-    import shutil
-
-    if program := shutil.which("notify-send"):
+    if program := paths.find_program("notify-send"):
         import html
 
         # The body may hold markup, so what is meant as text must not read as markup.
         body = html.escape(text, quote=False)
         return [program, "--app-name=tacit", "--", title, body]
-    if sys.platform == "darwin" and (program := shutil.which("osascript")):
+    if sys.platform == "darwin" and (program := paths.find_program("osascript")):
         script = [part for line in _APPLESCRIPT for part in ("-e", line)]
         return [program, *script, "--", title, text]
     return []

@@ -77,10 +77,14 @@ def skill_roots(cwd: str, *, hosts: bool = True, extra: tuple[str, ...] = ()) ->
             found.append(Root(path, "project", host, project=here, trusted=False, borrowed=True))
     for place in places:
         found.extend(Root(path, "user", place.host) for path in place.user_folders(home))
-    more = (os.path.abspath(os.path.expanduser(path)) for path in extra)
-    found.extend(Root(path, "extra", "settings") for path in more)
+    found.extend(Root(path, "extra", "settings") for path in extra_folders(extra))
     found.append(Root(BUNDLED_SKILLS, "bundled", "tacit"))
     return [root for root in found if os.path.isdir(root.path)]
+
+
+def extra_folders(named: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders that the setting `skills.paths` names, there or not."""
+    return tuple(os.path.abspath(os.path.expanduser(path)) for path in named)
 
 
 ACTIVE, SHADOWED, UNTRUSTED = "active", "shadowed", "untrusted"

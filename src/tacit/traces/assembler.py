@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tacit.base import paths
+from tacit.base.display import one_line
 from tacit.traces import tool_calls, values
 from tacit.traces.host import Host, Source
 from tacit.traces.tool_calls import delegation_of, skills_loaded, tools_of
@@ -162,7 +163,8 @@ class Assembler:
     def about(self, **facts: str) -> None:
         """Facts about the session, by the names of `Head`'s fields. Empty ones tell nothing.
 
-        The last word on model and version counts, the first on all else.
+        The last word on model and version counts, the first on all else. Each is one line without
+        signs that steer a terminal, but for a folder, which is found by its name as it is.
         """
         first = next(iter(facts), "")
         if self._told.get(first) == facts:  # most records say what the one before said
@@ -171,9 +173,8 @@ class Assembler:
             known = self._facts[name]
             if value and value != known and (not known or name in ("model", "version")):
                 self._told.clear()
-                self._facts[name] = value[:4000]
-                if name == "project":
-                    self._facts[name] = repository_folder(value[:4000])
+                clean = repository_folder if name == "project" else one_line
+                self._facts[name] = clean(value[:4000])
         self._told[first] = facts
 
     def restore_host(self, name: str) -> None:
@@ -587,4 +588,4 @@ def _stem(source: Source) -> str:
     """A name for a session that does not say its own."""
     name = source.path.rstrip("/").rpartition("/")[2]
     stem = name.rpartition(".")[0] or name
-    return f"{stem}#{source.key}" if source.key else stem
+    return one_line(f"{stem}#{source.key}" if source.key else stem)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 
+from tacit.base import paths
 from tacit.base.atomic_files import missing_folders, write_atomic
 from tacit.base.display import unified_diff
 from tacit.base.errors import BadConfig, NotFound, Refused, TacitError, Unwritable
@@ -160,9 +161,7 @@ def settings_folder(host: Host) -> str:
 
 def program_of(host: Host) -> str:
     """The path of the host's program, or nothing."""
-    import shutil
-
-    return next((found for name in host.programs if (found := shutil.which(name))), "")
+    return next((found for name in host.programs if (found := paths.find_program(name))), "")
 
 
 def is_installed(host: Host) -> bool:

@@ -8,7 +8,6 @@ nothing of the variables of a shell.
 import os
 import plistlib
 import re
-import shutil
 import stat
 import subprocess
 import sys
@@ -154,10 +153,11 @@ def _plist(command: list[str], kept: dict[str, str]) -> str:
 
 def _ask(commands: tuple[tuple[str, ...], ...]) -> str:
     for command in commands:
-        if shutil.which(command[0]) is None:
+        if not (program := paths.find_program(command[0])):
             return f"there is no {command[0]} here"
+        words = [program, *command[1:]]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+            done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
         if done.returncode:

@@ -25,7 +25,9 @@ from tacit.base.display import fit, one_line
 from tacit.base.errors import TacitError, Usage
 from tacit.base.paths import is_inside
 from tacit.base.secrets import redact
+from tacit.base.settings import load_settings
 from tacit.learn.notices import Notice, announce
+from tacit.skills.scopes import extra_folders
 from tacit.work import schedule_runs
 from tacit.work.schedule_runs import ScheduleRun
 from tacit.work.schedule_store import Binding, Schedule
@@ -154,7 +156,8 @@ def _is_obeyed(real: str, project: str) -> bool:
     """Whether git, agents or editors go by the file, so that no agent decides what stands in it."""
     from tacit.agent.off_limits import CommandRules, is_guarded, is_obeyed_path
 
-    rules = CommandRules(os.path.realpath(project), "")
+    skills = extra_folders(load_settings(project).settings.skills.paths)
+    rules = CommandRules(os.path.realpath(project), "", skills=skills)
     return is_guarded(real, rules) or is_obeyed_path(real, rules)
 
 

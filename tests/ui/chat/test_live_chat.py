@@ -138,6 +138,14 @@ def test_a_preview_is_a_diff_against_the_file(home: Path) -> None:
         assert (gone in text) == (path == "a.txt")
 
 
+def test_a_preview_leaves_no_line_out(home: Path) -> None:
+    """A line of the text may look like the head of a diff, or hold another end of a line."""
+    arguments = {"path": "a.txt", "content": "++ one\n-- two\u2028--- three\x0c+++ four\n"}
+    request = ApprovalRequest("write_file", "write", "a.txt", arguments)
+    text, _ = call_preview(request, str(home / "work"))
+    assert text.splitlines()[-2:] == ["+++ one", "+-- two�--- three�+++ four"]
+
+
 def test_an_earlier_session_is_told_briefly(home: Path) -> None:
     """Sessions are listed by what was said first; those where nothing was said are not."""
     folder = str(home / "work")

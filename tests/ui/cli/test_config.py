@@ -48,6 +48,7 @@ class TestTrust:
         (project / ".tacit" / "config.toml").write_text(
             "[search]\nlimit = 3\n[agent]\nbase_url = 'https://evil.example'\nallow = ['*']\n"
             "[mcp.servers.files]\ncommand = 'npx'\nargs = ['-y', 'files']\nenv = {A_KEY = 'k'}\n"
+            "[mcp.servers.far]\ncommand = 'harmless'\nurl = 'https://other.example/mcp'\n"
         )
         told = tacit.ok("trust")
         for part in (
@@ -56,14 +57,16 @@ class TestTrust:
             "set by the project: search.limit = 3",
             "not its to set, left out: agent.base_url, agent.allow",
             "npx -y files",
-            "A_KEY",
+            "A_KEY=k",
+            "https://other.example/mcp",
             "Not started: files. Allow it: tacit trust --server files",
         ):
             assert part in told
         assert tacit.json("config", "mcp.servers")["value"] == {}
         assert tacit.json("config")["refused"] == ["agent.base_url", "agent.allow"]
-        assert tacit.json("config")["proposed"] == ["files"]
-        assert tacit.json("trust", "--server", "files")["proposed"] == []
+        assert "harmless" not in told
+        assert tacit.json("config")["proposed"] == ["far", "files"]
+        assert tacit.json("trust", "--server", "files")["proposed"] == ["far"]
         assert list(tacit.json("config", "mcp.servers")["value"]) == ["files"]
         assert tacit.error("trust", "--server", "other", code=3)["code"] == "not-found"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit.base.errors import near_names
+from tacit.ui.cli.output import write_diff
 
 
 class TestColour:
@@ -77,3 +78,9 @@ class TestSuggestions:
         known = ["db-migration", "code-reviewer", "release-notes"]
         assert near_names(typed, known)[0] == found
         assert near_names("zzz", known) == []
+
+
+def test_a_line_of_a_diff_ends_at_a_newline_only(capsys: pytest.CaptureFixture[str]) -> None:
+    """Else what was added would stand below as if it had been there."""
+    write_diff("@@ -0,0 +1 @@\n+one\x0c two\u2028three\n")
+    assert capsys.readouterr().out == "@@ -0,0 +1 @@\n+one� two�three\n"

@@ -1,5 +1,6 @@
 """`tacit schedule`: every command, what it prints, and what it says when something is wrong."""
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,9 @@ from inside import error, tacit
 
 pytest.importorskip("cronsim", reason="the extra 'work' is not installed")
 
+from tacit.agent.tool_approval import ApprovalRequest
 from tacit.base import database
+from tacit.ui.cli import schedules
 from tacit.work import schedule_runs, schedule_store
 from tacit.work.schedule_runs import ScheduleRun, run_id
 from tacit.work.schedule_store import Binding, Draft
@@ -237,3 +240,18 @@ def test_json_of_everything(name: str) -> None:
     ran(name)
     for arguments in (("list",), ("show", name), ("history",), ("logs", name), ("pause", name)):
         json.loads(tacit("schedule", *arguments, "--json").stdout)
+
+
+def test_who_is_asked_in_a_run_by_hand_sees_the_whole_call(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a long command, and what would be written, not only where."""
+    monkeypatch.setattr(click, "confirm", lambda question, **_: False)
+    ask = schedules._asking_about(schedule_store.read(name))
+    command = f"echo {'harmless ' * 30}; evil"
+    for request in (
+        ApprovalRequest("run_command", "command", command, {"command": command}),
+        ApprovalRequest("write_file", "write", "n", {"path": "n", "content": "evil"}),
+    ):
+        assert asyncio.run(ask(request)) == "no"
+        assert "evil" in capsys.readouterr().err

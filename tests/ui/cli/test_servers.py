@@ -1,8 +1,13 @@
 """`tacit web` where something is in the way: it says what, and what to do next."""
 
+import os
 import socket
+import struct
 import sys
+from contextlib import closing
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -59,3 +64,36 @@ def test_other_machines_only_in_words(home: Any, tacit: Any, no_server: None) ->
     shown = tacit.ok("web", "--host", "0.0.0.0", "--let-others-in", "--no-open", "--port", "0")
     assert "http://127.0.0.1:" in shown
     assert web_server.known_hosts("::1", 7) == ("[::1]:7",)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose a connection is")
+@pytest.mark.parametrize("theirs", [True, False])
+def test_another_user_of_this_machine_is_not_answered(
+    home: Any, monkeypatch: pytest.MonkeyPatch, theirs: bool
+) -> None:
+    """Whatever they know: a page that is open tells its cookie to who listens at the port next."""
+    server = web_server.PageServer(port=0)
+    asked = urlsplit(server.new_address())
+    with server.beside(), closing(HTTPConnection(asked.netloc)) as connection:
+        connection.connect()
+        if theirs and os.getuid() == 0:
+            os.fchown(connection.sock.fileno(), 65534, 65534)
+        elif theirs:  # then we are somebody else than who asks
+            monkeypatch.setattr(os, "getuid", lambda: 1)
+        path = f"{asked.path}?{asked.query}"
+        connection.request("GET", path, headers={"X-Forwarded-For": "192.0.2.1"})
+        assert connection.getresponse().status == (403 if theirs else 303)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose a connection is")
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_who_hung_up_is_nobody(host: str) -> None:
+    """A socket that was let go has no owner any more, so that anybody could have asked."""
+    with closing(servers.open_listener(host, 0)) as listener:
+        asks = socket.create_connection(("127.0.0.1", listener.getsockname()[1]))
+        with closing(listener.accept()[0]) as answers:
+            ends = answers.getpeername(), answers.getsockname()
+            assert not servers.is_of_another(*ends)
+            asks.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            asks.close()
+            assert servers.is_of_another(*ends)

@@ -394,7 +394,7 @@ def test_over_http_only_with_the_token(project: Path) -> None:
     ]
 
     async def talk() -> None:
-        transport = httpx2.ASGITransport(app=app)
+        transport = httpx2.ASGITransport(app=app, client=("nowhere", 1))
         base = "http://127.0.0.1:8765"
         async with (
             app.router.lifespan_context(app),

@@ -174,7 +174,7 @@ def test_what_is_far_back_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_long_change_can_be_seen_whole(project: Path) -> None:
     """A diff longer than the screen is cut so that the answers stay, and v shows all of it."""
-    content = "\n".join(f"line {number}" for number in range(60))
+    content = "\n".join([*(f"line {number}" for number in range(60)), "++ the end"])
 
     async def scenario() -> None:
         async with opened(
@@ -186,6 +186,7 @@ def test_a_long_change_can_be_seen_whole(project: Path) -> None:
             assert "+line 59" not in screen
             await chat.pilot.press("v")
             await chat.until("+line 59")
+            await chat.until("+++ the end")
             await chat.pilot.press("n")
             await chat.until("Ok.")
 

@@ -15,6 +15,7 @@ from inside import answer, tacit
 from tacit.agent.agent_events import Usage
 from tacit.agent.budget import record_spending
 from tacit.base import trust
+from tacit.base.display import unified_diff
 from tacit.base.settings import load_settings
 from tacit.changes.change import Edit, acting_as, make_change
 from tacit.changes.gate import Gate
@@ -356,8 +357,17 @@ def test_many_rows_come_in_pages(opened: Any, home: Path) -> None:
     assert opened.client.get("/skills?page=99999999999").status_code == 200
 
 
+def test_no_line_of_a_text_is_taken_for_a_part_of_the_diff() -> None:
+    """What was added looks like it, also where it reads as a head or holds other ends of lines."""
+    added = ["++ one", "@@ two", "-- three\u2028four\x0cfive"]
+    rows = diff_rows(unified_diff("x\n-- y\n", "\n".join(["x", *added, ""]), "a", "b"))
+    assert [row.kind for row in rows] == [*["head"] * 3, "same", "changed", "added", "added"]
+    assert [row.new for row in rows[4:]] == added
+    assert rows[4].old == "-- y"
+
+
 def test_a_diff_stands_side_by_side() -> None:
-    rows = diff_rows("--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n+3\n four\n")
+    rows = diff_rows("--- a\n+++ b\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+3\n four\n")
     assert [(r.kind, r.old, r.new) for r in rows[3:]] == [
         ("same", "one", "one"),
         ("changed", "two", "2"),

@@ -11,7 +11,7 @@ import msgspec
 
 from tacit.agent import agent_events
 from tacit.agent.agent_events import subject_of
-from tacit.base.display import fit, one_line, pad, plain, unified_diff, width
+from tacit.base.display import fit, headless_diff, one_line, pad, plain, unified_diff, width
 
 if TYPE_CHECKING:
     from tacit.agent.tool_approval import ApprovalRequest
@@ -83,12 +83,13 @@ def two_columns(rows: list[tuple[str, str]], most: int = 24) -> str:
 
 
 _MOST_BYTES = 1_000_000
-_DIFF_ARGUMENTS = ("path", "name", "old", "old_string", "new", "new_string", "content", "text",
-                "file_text")  # fmt: skip
 
 
 def call_preview(request: "ApprovalRequest", project: str) -> tuple[str, str]:
-    """The text to show, and what it is: `command`, `diff` or `text`."""
+    """The text to show, and what it is: `command`, `diff` or `text`.
+
+    Every argument is in it: the yes is to what is seen.
+    """
     if request.power == "command":
         return plain(request.subject), "command"
     arguments = request.arguments
@@ -96,24 +97,20 @@ def call_preview(request: "ApprovalRequest", project: str) -> tuple[str, str]:
         return _schedule_text(arguments), "text"
     if request.tool in ("remember", "forget"):
         return _standing_facts(request.subject, project) + arguments_text(arguments), "text"
-    old, new = (
-        _text_argument(arguments, "old", "old_string"),
-        _text_argument(arguments, "new", "new_string"),
-    )
+    old, new, content = (arguments.get(key) for key in ("old", "new", "content"))
     name = plain(request.subject)
-    content = _text_argument(arguments, "content", "text", "file_text")
-    if old and new is not None:
-        return _other_arguments(arguments) + _short_diff(old, new, name), "diff"
+    if old and isinstance(old, str) and isinstance(new, str):
+        return _others(arguments, "old", "new") + _short_diff(old, new, name), "diff"
     writes = request.tool == "write_file"
-    if request.subject and (content or (writes and content is not None)):
+    if isinstance(content, str) and request.subject and (content or writes):
         standing = _standing_text(request.subject, project) if writes else ""
-        return _other_arguments(arguments) + _short_diff(standing, content, name), "diff"
+        return _others(arguments, "content") + _short_diff(standing, content, name), "diff"
     return arguments_text(arguments), "text"
 
 
-def _other_arguments(arguments: dict[str, object]) -> str:
+def _others(arguments: dict[str, object], *shown: str) -> str:
     """What a call says beside the text that it changes, above the diff of that."""
-    said = {key: value for key, value in arguments.items() if value and key not in _DIFF_ARGUMENTS}
+    said = {key: value for key, value in arguments.items() if value and key not in shown}
     return f"{arguments_text(said)}\n" if said else ""
 
 
@@ -133,15 +130,8 @@ def _standing_facts(name: str, project: str) -> str:
 
 
 def _short_diff(before: str, after: str, name: str) -> str:
-    lines = plain(unified_diff(before, after, name, name)).splitlines()
-    return "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ", "\\ ")))
-
-
-def _text_argument(arguments: dict[str, object], *names: str) -> str | None:
-    for name in names:
-        if isinstance(value := arguments.get(name), str):
-            return value
-    return None
+    lines = plain(headless_diff(unified_diff(before, after, name, name))).splitlines()
+    return "\n".join(line for line in lines if not line.startswith("\\ "))
 
 
 def _standing_text(path: str, project: str) -> str:

@@ -299,7 +299,7 @@ def trust_command(
 
     Skills that come with a clone are somebody else's instructions to your agent. They are listed,
     but not loaded, until you trust the project. Trust holds for that project alone: not for
-    another one below it, nor for what is unpacked there later.
+    another one below it, nor for what is cloned there later.
     """
     if listing:
         return _list_trusted(as_json)
@@ -415,11 +415,11 @@ def _asked(name: str, gives: _Gives, project: str) -> bool:
     from tacit.base import settings
 
     server = gives.file.proposed[name]
-    words = [server.command, *server.args] if server.command else [server.url]
+    words = [server.command, *server.args] if not server.url else [server.url]
     click.echo(f"It proposes the MCP server '{one_line(name)}', outside the sandbox and as you:")
     click.echo(f"  {one_line(' '.join(words))}")
-    if server.env:
-        click.echo(f"  with the variables {one_line(', '.join(server.env))}")
+    for variable, value in server.env.items():
+        click.echo(f"  with {one_line(f'{variable}={value}')}")
     for file in settings.files_of(server, gives.path):
         name = one_line(os.path.relpath(file, os.path.realpath(project)))
         click.echo(f"  {name} is a file of the project: you are asked again when it changes,")

@@ -14,6 +14,7 @@ from typing import Any
 import click
 import msgspec
 
+from tacit.base import paths
 from tacit.base.display import columns, fit, pad, plain, width
 from tacit.base.errors import TacitError
 from tacit.skills.skill import Problem
@@ -118,13 +119,14 @@ def page(text: str) -> None:
 
     pager = shlex.split(os.environ.get("TACIT_PAGER", os.environ.get("PAGER", "less")))
     short = text.count("\n") < shutil.get_terminal_size().lines
-    if short or not pager or shutil.which(pager[0]) is None:
+    program = paths.find_program(pager[0]) if pager else ""
+    if short or not program:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
     # Colours as they are, one screen is no reason to ask for a key, and the text stays on leaving.
     environment = {"LESS": "FRX", "LESSCHARSET": "utf-8"} | os.environ
-    with subprocess.Popen(pager, stdin=subprocess.PIPE, env=environment) as shown:
+    with subprocess.Popen([program, *pager[1:]], stdin=subprocess.PIPE, env=environment) as shown:
         try:
             shown.communicate(text.encode("utf-8", "backslashreplace"))
         except (BrokenPipeError, KeyboardInterrupt):
@@ -157,7 +159,7 @@ def write_rows(
 
 def write_diff(text: str, indent: str = "") -> None:
     """A diff in colour."""
-    for line in text.splitlines():
+    for line in text.removesuffix("\n").split("\n") if text else ():  # it ends at nothing else
         head = line.startswith(("+++", "---"))
         colour = None if head else _DIFF_COLOURS.get(line[:1])
         click.echo(indent + click.style(plain(line), fg=colour, bold=head or None))

@@ -14,13 +14,14 @@ from zoneinfo import ZoneInfo
 import click
 import msgspec
 
-from tacit.agent.tool_approval import ApprovalAnswer, ApprovalRequest
+from tacit.agent.tool_approval import ApprovalAnswer, ApprovalRequest, Ask
 from tacit.base import settings
-from tacit.base.display import one_line, plain, shorten
+from tacit.base.display import one_line, plain
 from tacit.base.errors import NotFound, TacitError, Usage
 from tacit.base.paths import with_tilde
 from tacit.changes.change import SKILL_FILE, Verdict
 from tacit.skills.library import SCHEDULE_FILE
+from tacit.ui.chat.event_text import call_preview
 from tacit.ui.cli import output, user_gate
 from tacit.ui.cli.command import group
 from tacit.ui.cli.tasks import print_events
@@ -495,7 +496,7 @@ def run(name: str, as_json: bool) -> int:
     needs it. With --json, every event is a line of JSON as it happens.
     """
     schedule = schedule_store.find(name)
-    asks = _ask_on_terminal if sys.stdin.isatty() and not as_json else None
+    asks = _asking_about(schedule) if sys.stdin.isatty() and not as_json else None
     reactions.listen_to_chat()
     by_hand = ByHand(schedule, approve=asks)
     try:
@@ -512,7 +513,14 @@ async def _print_run(by_hand: ByHand, as_json: bool) -> int:
     return code
 
 
-async def _ask_on_terminal(request: ApprovalRequest) -> ApprovalAnswer:
-    question = f"Allow {request.tool} {shorten(plain(request.subject), 200)}?"
-    yes = await asyncio.to_thread(click.confirm, question, default=False, err=True)
-    return "once" if yes else "no"
+def _asking_about(schedule: Schedule) -> Ask:
+    """Asks on the terminal whether a call of a run may be made, and shows all of it."""
+
+    async def ask(request: ApprovalRequest) -> ApprovalAnswer:
+        text, _ = call_preview(request, schedule.binding.project)
+        click.echo("\n".join(f"  {line}" for line in text.splitlines()), err=True)
+        question = f"Allow {request.tool} to do this?"
+        yes = await asyncio.to_thread(click.confirm, question, default=False, err=True)
+        return "once" if yes else "no"
+
+    return ask

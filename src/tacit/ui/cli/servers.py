@@ -4,6 +4,7 @@ import errno
 import os
 import socket
 import sys
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import click
 
@@ -74,6 +75,53 @@ def open_listener(host: str, port: int, *, or_any: bool = False) -> socket.socke
     raise Unwritable(f"port {port} of {host} cannot be had: {cause.strerror}", hint)
 
 
+Address = tuple[str, int]
+_OPEN, _LISTENS = "01", "0A"
+"""States in /proc/net/tcp: both ends are open; somebody is waited for."""
+
+
+def is_of_another(client: Address | None, server: Address | None) -> bool:
+    """Whether another user of this machine asks; False where the system does not tell.
+
+    They may know the token: while the server is not there, anybody can listen at its port, and is
+    told it by a page or a client that asks again.
+    """
+    try:
+        if client is None or server is None or not _ip(client[0]).is_loopback:
+            return False
+        wanted = [_as_listed(client), _as_listed(server)]
+        rows = [row.split() for row in _connections()]
+    except (OSError, ValueError):
+        return False
+    for row in rows:
+        if row[1:3] == wanted:  # of a socket that was let go, root seems to be the owner
+            owner = int(row[7])
+            return owner not in (0, os.getuid()) or (owner == 0 and row[3] != _OPEN)
+    # Who hung up is not answered, unless this table does not even have us in it.
+    return any(row[3] == _LISTENS and row[1].endswith(f":{server[1]:04X}") for row in rows)
+
+
+def _connections() -> list[str]:
+    found = []
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(name):
+            with open(name, encoding="ascii") as file:
+                found += file.readlines()[1:]
+    return found
+
+
+def _ip(text: str) -> IPv4Address | IPv6Address:
+    found = ip_address(text)
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def _as_listed(address: Address) -> str:
+    packed = _ip(address[0]).packed
+    words = (packed[at : at + 4] for at in range(0, len(packed), 4))
+    shown = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
+    return f"{shown}:{address[1]:04X}"
+
+
 def _serve_http(project: str, port: int, as_json: bool) -> int:
     import uvicorn
 
@@ -86,7 +134,8 @@ def _serve_http(project: str, port: int, as_json: bool) -> int:
     else:
         click.echo(f"Serving {project} at {address}\nEach request needs the header:")
         click.echo(f"  Authorization: Bearer {token}\nCtrl-C ends it.")
-    config = uvicorn.Config(http_app(project, token), log_level="warning", lifespan="on")
+    app = http_app(project, token)
+    config = uvicorn.Config(app, log_level="warning", lifespan="on", proxy_headers=False)
     uvicorn.Server(config).run(sockets=[listener])
     return 0
 

@@ -25,6 +25,7 @@ from tacit.base import paths
 from tacit.base.atomic_files import kept_token
 from tacit.base.errors import TacitError
 from tacit.skills.library import KeptLibrary
+from tacit.ui.cli.servers import is_of_another
 from tacit.ui.mcp import skill_resources
 from tacit.ui.mcp.client_tools import CLIENT_TOOLS, TOOLS_BY_NAME, ClientTool, Desk, call_tool
 
@@ -96,7 +97,9 @@ class _TokenGuard:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         given = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if scope["type"] == "lifespan" or hmac.compare_digest(given, self._wanted):
+        stranger = is_of_another(scope.get("client"), scope.get("server"))
+        known = hmac.compare_digest(given, self._wanted) and not stranger
+        if scope["type"] == "lifespan" or known:
             await self._app(scope, receive, send)
             return
         headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]

@@ -16,7 +16,7 @@ from textual.theme import Theme
 from textual.widgets import Static
 
 from tacit.agent import agent_events
-from tacit.base.display import fit, one_line, plain, width
+from tacit.base.display import fit, headless_diff, one_line, plain, width
 from tacit.ui.chat import event_text
 from tacit.ui.chat.live_chat import Chat
 
@@ -75,7 +75,7 @@ def styled(*parts: tuple[str, str]) -> Content:
 
 def diff_content(text: str, most: int = 0) -> Content:
     """A unified diff in colour, its first `most` lines."""
-    lines = [line for line in plain(text).splitlines() if not line.startswith(("--- ", "+++ "))]
+    lines = plain(headless_diff(text)).splitlines()
     left = len(lines) - most if most else 0
     shown = lines[:most] if left > 0 else lines
     parts = [literal(line, _DIFF_COLOURS.get(line[:1], "dim")) for line in shown]

@@ -5,7 +5,7 @@ trick with DNS. The token in the address that is opened turns into a cookie that
 and other sites cannot send, and is of no use a second time. Browsers send a cookie to every port of
 a host, so the pages lie in a folder whose name nobody can guess, and the cookie is for that folder:
 another server of this machine never sees it. A write needs a second token, which only our own pages
-hold. No other origin is ever answered.
+hold. No other origin is ever answered, and no other user of this machine, whatever they know.
 """
 
 import hmac
@@ -18,6 +18,8 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tacit.ui.cli.servers import is_of_another
 
 CSRF_FIELD = "csrf"
 BY_NUMBER = "*"
@@ -70,6 +72,8 @@ class PageGuard:
         """What a request gets instead of a page; None for one that may go on."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
+        if is_of_another(scope.get("client"), scope.get("server")):
+            return PlainTextResponse("This page is another user's.", 403)
         if host not in self._hosts and not (BY_NUMBER in self._hosts and _is_direct(host)):
             return PlainTextResponse("This address is not served here.", 421)
         if headers.get("origin", f"http://{host}") != f"http://{host}":

@@ -7,6 +7,7 @@ it is opened without telling where from. Charts are SVG made here; whoever shows
 numbers in a table beside it.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -128,40 +129,43 @@ class DiffRow(NamedTuple):
     new_number: int = 0
 
 
+_PART = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
 def diff_rows(diff: str) -> list[DiffRow]:
     """A unified diff as rows of two columns: what went beside what came."""
     rows: list[DiffRow] = []
     gone: list[tuple[int, str]] = []
     came: list[tuple[int, str]] = []
     old = new = 0
+    left = [0, 0]  # lines of the part that are still to come, of the old text and of the new
 
     def flush() -> None:
         for at in range(max(len(gone), len(came))):
-            left = gone[at] if at < len(gone) else (0, "")
-            right = came[at] if at < len(came) else (0, "")
-            kind = "changed" if left[0] and right[0] else "removed" if left[0] else "added"
-            rows.append(DiffRow(kind, left[1], right[1], left[0], right[0]))
+            one = gone[at] if at < len(gone) else (0, "")
+            other = came[at] if at < len(came) else (0, "")
+            kind = "changed" if one[0] and other[0] else "removed" if one[0] else "added"
+            rows.append(DiffRow(kind, one[1], other[1], one[0], other[0]))
         gone.clear()
         came.clear()
 
-    for line in diff.splitlines():
-        if line.startswith("@@"):
+    for line in diff.removesuffix("\n").split("\n"):
+        if max(left) <= 0 or line.startswith("\\"):
             flush()
-            spans = line.split(" ")
-            old, new = (abs(int(span.split(",")[0])) for span in spans[1:3])
-            rows.append(DiffRow("head", line, line))
-        elif line.startswith(("---", "+++", "diff ", "(", "\\")) and not (gone or came):
+            if part := _PART.match(line):
+                old, new = int(part[1]), int(part[3])
+                left = [int(part[2] or 1), int(part[4] or 1)]
             rows.append(DiffRow("head", line, line))
         elif line.startswith("-"):
             gone.append((old, line[1:]))
-            old += 1
+            old, left[0] = old + 1, left[0] - 1
         elif line.startswith("+"):
             came.append((new, line[1:]))
-            new += 1
+            new, left[1] = new + 1, left[1] - 1
         else:
             flush()
             rows.append(DiffRow("same", line[1:], line[1:], old, new))
-            old, new = old + 1, new + 1
+            old, new, left = old + 1, new + 1, [left[0] - 1, left[1] - 1]
     flush()
     return rows
 

@@ -71,7 +71,13 @@ class PageServer:
         self.address = f"http://{hosts[0]}{self._keys.room}"
         app = make_app(self._keys, hosts, lambda: self._server.should_exit)
         self._server = uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3, ws="none")
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                timeout_graceful_shutdown=3,
+                ws="none",
+                proxy_headers=False,  # who asks does not say who that is
+            )
         )
         note_running(self.address, self._keys.word)
 
