@@ -141,6 +141,7 @@ class Witness:
     """
 
     def __init__(self, sources: Sources) -> None:
+        self._sources = sources
         self._done = Body(sources.done)
         self._printed = Body(sources.printed, disguised=True)
         self._deeds = Body(said for said in sources.done if said.by != "note")
@@ -158,8 +159,15 @@ class Witness:
 
     @property
     def generation(self) -> int:
-        """Another number once more is allowed: what was found before may not be found again."""
-        return len(self._known)
+        """Another number once more is allowed or read: what was found before may not be again."""
+        return len(self._known) + len(self._outputs)
+
+    def read(self, text: str) -> None:
+        """Hold what is written from now on against `text` too, which was read beside the sessions:
+        it is printed matter."""
+        printed = (*self._sources.printed, Said("read", text))
+        more = Witness(msgspec.structs.replace(self._sources, printed=printed))
+        self.__dict__ = more.__dict__ | {"_known": self._known}
 
     def allow(self, files: Mapping[str, bytes]) -> None:
         """What stood in a skill before is not held against an edit of it."""

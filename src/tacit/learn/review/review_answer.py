@@ -106,7 +106,7 @@ class AnswerBroker(StagedBroker):
         super().__init__(staging, judge, services, rounds=rounds)
         self._facts = facts
         self._skills = skills
-        self._tools = ReviewTools("", StagedSkills(staging.path), self._serve_here)
+        self._tools = ReviewTools(StagedSkills(staging.path), self._serve_here)
         self._failed: tuple[RefusedChange, ...] = ()
         self.said = ""
         """The reason that the last answer gave."""

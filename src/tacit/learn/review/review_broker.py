@@ -7,6 +7,7 @@ lands here (`staging`).
 """
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -29,6 +30,7 @@ from tacit.learn.background.broker import Judged, RefusedChange
 from tacit.learn.background.staging import EditedSkill, StagedWork, Staging, landing_id
 from tacit.learn.digest import Pages
 from tacit.learn.review.learned_skill import Signed, SkillOrigin, signings, unfit_name
+from tacit.learn.review.review_tools import list_project_folder, read_project_file
 from tacit.skills.fact import FactKind
 from tacit.skills.library import Entry, Library
 
@@ -105,6 +107,26 @@ def known_facts(project: str) -> str:
 
 _FOUND = 6
 _SHOWN = 12_000
+
+
+_NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
+
+
+def reading(project: str, witness: Witness) -> dict[str, Callable[..., str | Result]]:
+    """What a reviewer reads of the project. It is no session's, so what is taken over from there
+    is held against it as against anything that a tool printed."""
+
+    def read_file(path: str, offset: int, limit: int) -> str:
+        lines = read_project_file(project, path, offset, limit)
+        witness.read(_NUMBERED.sub("", lines))
+        return lines
+
+    def ls(path: str) -> str:
+        names = list_project_folder(project, path)
+        witness.read(names)
+        return names
+
+    return {"read_file": read_file, "ls": ls}
 
 
 class ReviewService:

@@ -56,6 +56,7 @@ from tacit.learn.review.review_broker import (
     ReviewJudge,
     ReviewService,
     known_facts,
+    reading,
 )
 from tacit.skills.library import Library, archive_snapshots, archived_entries
 from tacit.traces.store import Store, Stored
@@ -399,7 +400,7 @@ class ReviewWork:
         root = self.gate.open_place().place.root  # where a new skill goes
         service = ReviewService(self.gate, staging, self._library(), pages(self.trace), root)
         remember = {"remember": facts.remember} if self.wanted.facts else {}
-        return service.services() | remember
+        return service.services() | remember | reading(self.project, self.witness)
 
     def _broker(self, staging: Staging, origin: SkillOrigin, facts: ReviewFacts) -> StagedBroker:
         judge = ReviewJudge(self.gate, staging, self.witness, origin, self.turn)

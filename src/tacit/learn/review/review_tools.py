@@ -138,7 +138,7 @@ class Remember(msgspec.Struct, frozen=True):
 
 def reviewer_tools(context: TaskContext) -> tuple[Tool, ...]:
     """The tools for what is under review: skills, facts, or both."""
-    made = ReviewTools(context.task.project, context.staged, context.serve)
+    made = ReviewTools(context.staged, context.serve)
     found = [*made.looking()]
     if context.task.data.get(SKILLS, True):
         found += made.changing()
@@ -155,8 +155,7 @@ def no_tools(context: TaskContext) -> tuple[Tool, ...]:
 class ReviewTools:
     """One review's tools."""
 
-    def __init__(self, project: str, staged: StagedSkills, serve: Serve) -> None:
-        self._project = project
+    def __init__(self, staged: StagedSkills, serve: Serve) -> None:
         self._staged = staged
         self._serve = serve
         self.files = FileTools(staged, _locate, self._admit)
@@ -192,10 +191,10 @@ class ReviewTools:
         return (Tool("remember", "Keep one fact.", Remember, self.remember),)
 
     async def read_file(self, call: ReadFile, context: Context) -> Result:
-        return Result(read_project_file(self._project, call.path, call.offset, call.limit))
+        return await self._serve("read_file", msgspec.structs.asdict(call))
 
     async def ls(self, call: Ls, context: Context) -> Result:
-        return Result(list_project_folder(self._project, call.path))
+        return await self._serve("ls", {"path": call.path})
 
     async def read_trace(self, call: ReadTrace, context: Context) -> Result:
         return await self._serve("read_trace", {"page": call.page})
