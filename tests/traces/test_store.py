@@ -530,6 +530,16 @@ def test_turns_are_packed_and_those_of_before_are_read(store: Store) -> None:
         store.trace("test:s")
 
 
+def test_what_is_stored_together_is_indexed_at_once(store: Store) -> None:
+    """The full text of some megabytes is one piece, which nothing has to merge."""
+    with store.writes.together():
+        for number in range(12):
+            words = " ".join(f"w{number}x{at}" for at in range(6000))
+            store.write(session(f"s{number}", words))
+    pieces = store.connection.execute("SELECT count(DISTINCT segid) FROM turns_text_idx")
+    assert pieces.fetchone()[0] == 1
+
+
 def test_sqlite_here_has_what_the_store_needs() -> None:
     """Full text is there in the SQLite that this Python brings."""
     connection = sqlite3.connect(":memory:")

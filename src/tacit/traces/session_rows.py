@@ -142,6 +142,8 @@ MIGRATIONS = (
     DROP INDEX turns_to_index;
     CREATE INDEX turns_to_index ON turns (indexed) WHERE indexed < 3;
     """,
+    # What is stored together is put into the full text at once, not a megabyte at a time.
+    "INSERT INTO turns_text (turns_text, rank) VALUES ('hashsize', 8388608);",
 )
 
 SHORT_ID = 8
@@ -168,7 +170,7 @@ def spaced(text: str) -> str:
     """`text` with spaces around each character of a language that has none between words."""
     if text.isascii() or not _WIDE_BYTE.search(text.encode(errors="replace")):
         return text  # mostly a dash or a tick
-    return WIDE_CHARACTER.sub(r" \1 ", text)
+    return " ".join(WIDE_CHARACTER.split(text))
 
 
 def indexed_texts(turn: Turn, way: int = INDEXED) -> tuple[str, str, str]:
