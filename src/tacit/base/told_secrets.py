@@ -476,10 +476,12 @@ def cued_secrets(text: str, cues: Mapping[int, int]) -> Iterator[tuple[int, int,
         if at < done and cues[at] <= level:
             continue
         level = cues[at]
-        first = max(text.rfind("\n", max(0, at - 200), at) + 1, at - 200, 0)
+        first = at - 200 if at > 200 else 0
+        first = text.rfind("\n", first, at) + 1 or first
         done = text.find("\n", at, at + 240)
         done = min(len(text), at + 240) if done < 0 else done
-        tells = _DIGIT.search(text, first, done) and not _find_program(text[first:done])
+        line = text[first:done]
+        tells = not _find_program(line) and _DIGIT.search(line)
         for match in _VALUE.finditer(text, first, done) if tells else ():
             value = match["s"].rstrip(_STOPS)
             start = match.start("s")
