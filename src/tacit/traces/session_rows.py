@@ -143,8 +143,9 @@ MIGRATIONS = (
     DROP INDEX turns_to_index;
     CREATE INDEX turns_to_index ON turns (indexed) WHERE indexed < 3;
     """,
-    # What is stored together is put into the full text at once, not a megabyte at a time.
-    "INSERT INTO turns_text (turns_text, rank) VALUES ('hashsize', 8388608);",
+    # What is stored together is put into the full text at once, not a megabyte at a time, and eight
+    # such pieces are merged, not four.
+    "INSERT INTO turns_text (turns_text, rank) VALUES ('hashsize', 8388608), ('automerge', 8);",
 )
 
 SHORT_ID = 8
