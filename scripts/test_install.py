@@ -24,7 +24,6 @@ EXTRAS = {
     "web": ["web", "--no-open", "--port", "0"],
     "mcp": ["mcp"],
     "otel": ["daemon", "status"],
-    "zstd": ["import", "codex"],
     "all": ["mcp"],
 }
 """Each extra, and a command that is to work with it."""

@@ -1,10 +1,20 @@
 """What a learned text would have a later agent do, in commands and in the prose of languages."""
 
+import tomllib
+from importlib.resources import files as resources
+
 import pytest
 
+from tacit.changes import provenance
 from tacit.changes.change import Create, make_change
 from tacit.changes.gate import Gate
-from tacit.changes.provenance.consequences import consequences, of_command, of_prose
+from tacit.changes.provenance.consequences import (
+    _table,
+    consequences,
+    of_command,
+    of_prose,
+    plain_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -219,3 +229,14 @@ def test_what_is_told_of_limits_checks_keys_and_sources_is_not_taken_for_a_loss(
 def test_a_statement_that_something_is_allowed_now_is_an_effect_too(text: str, kind: str) -> None:
     """Nobody is ordered: it is so, it was decided, it is no longer needed."""
     assert kind in {found.kind for found in of_prose(text)}
+
+
+def test_no_word_of_the_table_is_passed_over() -> None:
+    """What a notion's words begin with is found wherever one of them stands."""
+    source = resources(provenance).joinpath("consequences.toml").read_text("utf-8")
+    table = _table()
+    for name, listed in tomllib.loads(source)["notion"].items():
+        for word in listed.split():
+            said = word.removeprefix("=").replace("…", " so ").replace("_", " ")
+            text = plain_text(f"Then {said}, said he.")
+            assert name in table.near(text) or not table.notions[name].search(text)

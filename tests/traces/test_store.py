@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from tacit.base.errors import Busy, Damaged, NotFound, Usage
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
 from tacit.traces.host import Source
+from tacit.traces.session_rows import unpacked
 from tacit.traces.store import Store, forget_sessions, prune_sessions
 from tacit.traces.trace import Head, Text, ToolCall, Trace, Turn
 
@@ -523,11 +525,23 @@ def test_turns_are_packed_and_those_of_before_are_read(store: Store) -> None:
     (packed,) = store.connection.execute("SELECT body FROM turns WHERE number = 0").fetchone()
     plain = msgspec.json.encode(trace.turns[0])
     assert len(packed) < len(plain) / 4
-    store.connection.execute("UPDATE turns SET body = ? WHERE number = 0", (plain,))
-    assert store.trace("test:s").turns == trace.turns
-    store.connection.execute("UPDATE turns SET body = ? WHERE number = 0", (packed[:-9],))
-    with pytest.raises(msgspec.DecodeError):
-        store.trace("test:s")
+    for before in (plain, zlib.compress(plain)):
+        store.connection.execute("UPDATE turns SET body = ? WHERE number = 0", (before,))
+        assert store.trace("test:s").turns == trace.turns
+    for damaged in (packed[:-9], zlib.compress(plain)[:-9], packed[4:]):
+        store.connection.execute("UPDATE turns SET body = ? WHERE number = 0", (damaged,))
+        with pytest.raises(msgspec.DecodeError):
+            store.trace("test:s")
+
+
+def test_what_is_stored_together_is_indexed_at_once(store: Store) -> None:
+    """The full text of some megabytes is one piece, which nothing has to merge."""
+    with store.writes.together():
+        for number in range(12):
+            words = " ".join(f"w{number}x{at}" for at in range(6000))
+            store.write(session(f"s{number}", words))
+    pieces = store.connection.execute("SELECT count(DISTINCT segid) FROM turns_text_idx")
+    assert pieces.fetchone()[0] == 1
 
 
 def test_sqlite_here_has_what_the_store_needs() -> None:
@@ -538,10 +552,14 @@ def test_sqlite_here_has_what_the_store_needs() -> None:
 
 
 def test_the_same_from_another_place_is_unchanged(tmp_path: Path, store: Store) -> None:
-    """A copy of a file brings nothing; where the first is gone, the copy takes its place."""
+    """A copy of a file brings nothing; where the first is gone, the copy takes its place. How an
+    earlier version packed what is stored does not matter."""
     host = host_registry.get("pi")
     first = trace_samples.copy_of("pi", tmp_path)
     assert store.take_in(host, Source("pi", str(first))).status == "new"
+    for row in store.connection.execute("SELECT id, body FROM turns").fetchall():
+        before = zlib.compress(unpacked(row["body"]))
+        store.connection.execute("UPDATE turns SET body = ? WHERE id = ?", (before, row["id"]))
     for number, expected in enumerate((first, tmp_path / "copy-1")):
         copy = tmp_path / f"copy-{number}"
         copy.write_bytes(trace_samples.file_of("pi").read_bytes())

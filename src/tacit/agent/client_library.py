@@ -7,12 +7,14 @@ it stands in, and what nobody asks for is never run. A release that cannot be lo
 as it wants to be. Which class speaks to a model is decided in `models.py`.
 """
 
+import contextlib
 import gc
 import importlib
 import re
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, wraps
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any, TypeVar
@@ -21,6 +23,10 @@ T = TypeVar("T")
 
 _PARTED = frozenset(("pydantic_ai", "pydantic_ai.agent", "pydantic_ai.capabilities", "openai"))
 _PARTED_BELOW = ("openai.types", "anthropic.types", "anthropic.resources")
+_CALLED = frozenset(("pydantic_ai._griffe",))
+"""Modules of functions that a conversation hardly calls: run at the first call."""
+_SEARCHES = ("pydantic_ai.models.openai", "_web_search_requests")
+_RESPONSE = "openai.types.responses.response"
 _VERSIONS = {"pydantic_ai": "pydantic_ai_slim"}
 """Packages that say their version in each request, with the name under which it is installed."""
 _ROOTS = {name.partition(".")[0] for name in (*_PARTED, *_PARTED_BELOW)}
@@ -45,7 +51,10 @@ def sparingly(make: Callable[[], T]) -> T:
     sys.meta_path.insert(0, finder)
     gc.disable()  # a tenth of an import is the search for garbage, and there is none
     try:
-        return make()
+        with _late_methods():
+            made = make()
+        _spare_response()
+        return made
     except (ImportError, AttributeError):
         for name in set(sys.modules) - before:
             if name.partition(".")[0] in _ROOTS:
@@ -59,20 +68,65 @@ def sparingly(make: Callable[[], T]) -> T:
     return make()
 
 
+@contextlib.contextmanager
+def _late_methods() -> Iterator[None]:
+    """For a `with` block, methods of dataclasses are compiled when they are called, which most are
+    never: a fifth of the import. Python 3.13 compiles those of a class at once."""
+    import dataclasses
+
+    known: Any = dataclasses
+    create: Any = getattr(known, "_create_fn", None)
+    if create is None or create.__module__ == __name__:  # of another thread, or around this
+        yield
+        return
+
+    def late(name: str, *text: Any, **given: Any) -> Any:
+        if name == "__init__":  # others ask for its signature
+            return create(name, *text, **given)
+        made = cache(lambda: create(name, *text, **given))
+
+        def method(*values: Any) -> Any:
+            return made()(*values)
+
+        method.__name__ = name
+        return method
+
+    known._create_fn = late
+    try:
+        yield
+    finally:
+        known._create_fn = create
+
+
+def _spare_response() -> None:
+    """Have the searches of an answer counted without the types of OpenAI's other way to ask, which
+    alone has some: these are a tenth of an import, and while they were not run no answer is one."""
+    module: Any = sys.modules.get(_SEARCHES[0])
+    count = getattr(module, _SEARCHES[1], None)
+    if count is None or hasattr(count, "__wrapped__"):
+        return
+
+    @wraps(count)
+    def searches(answer: Any) -> Any:
+        return count(answer) if _RESPONSE in sys.modules else 0
+
+    setattr(module, _SEARCHES[1], searches)
+
+
 class _Finder:
-    """Finds the packages that are loaded by parts."""
+    """Finds the packages that are loaded by parts, and the modules that are run at a call."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in _PARTED and not name.startswith(_PARTED_BELOW):
+        if name not in _PARTED | _CALLED and not name.startswith(_PARTED_BELOW):
             return None
         spec = PathFinder.find_spec(name, path)
-        if spec is None or spec.submodule_search_locations is None:
+        if spec is None or (spec.submodule_search_locations is None) != (name in _CALLED):
             return None
         if type(spec.loader) is not SourceFileLoader:  # compiled, or in an archive
             return None
-        spec.loader = _Parts(name, spec.loader.path)
+        spec.loader = (_Functions if name in _CALLED else _Parts)(name, spec.loader.path)
         return spec
 
 
@@ -123,3 +177,19 @@ class _Parts(SourceFileLoader):
                 if words := part.split():  # `name`, or `own as name`
                     found[words[-1]] = (source, words[0])
         return found
+
+
+class _Functions(_Parts):
+    """Loads a module of functions when one of them is called."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        def found(name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+
+            def late(*given: Any, **named: Any) -> Any:
+                return self._all(module, name)(*given, **named)
+
+            return late
+
+        module.__getattr__ = found  # type: ignore[method-assign]

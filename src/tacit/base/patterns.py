@@ -104,7 +104,8 @@ class Literals:
                 if word in text
                 for match in re.finditer(b"(?=%s)" % re.escape(word), text)
             ]
-        automaton = BytesAhoCorasick(encoded, implementation=Implementation.DFA)
+        kind = Implementation.DFA if len(encoded) < _MANY else Implementation.ContiguousNFA
+        automaton = BytesAhoCorasick(encoded, implementation=kind)
         return lambda text: automaton.find_matches_as_indexes(text, overlapping=True)
 
     def words_in(self, text: str) -> list[str]:
@@ -136,6 +137,8 @@ class Literals:
 
 _FEW = 8
 """Words up to which one look for each is quicker."""
+_MANY = 2_000
+"""Words from which on the quickest search takes long to be made ready."""
 
 
 def _as_ascii(text: str) -> str:

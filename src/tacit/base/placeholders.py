@@ -7,7 +7,7 @@ import base64
 import math
 import re
 
-from tacit.base.patterns import late_pattern
+from tacit.base.patterns import Literals, late_pattern
 
 REFERENCE = late_pattern(
     r"(?:process\.env|os\.(?:environ|getenv)|import\.meta|env[.:]|secrets[.:/]|config[.:]"
@@ -162,6 +162,8 @@ _SAMPLE_WORDS = (
     "eyjzdwiioiixmjm0nty3odkw",
 )  # fmt: skip
 _ROWS = "0123456789012345 987654321098765 abcdefghijklmnopqrstuvwxyz qwertyuiopasdfghjklzxcvbnm"
+# Seven in a row of the alphabet or the keyboard; chance makes one in millions of values.
+_SAMPLES = Literals((*_SAMPLE_WORDS, *(_ROWS[at : at + 7] for at in range(len(_ROWS) - 6))))
 _SLOT = late_pattern(r"\A<|<[a-z_]{3}|<[<%]|<\Z")
 _REPEATED = late_pattern(r"(.)\1{5,}")
 
@@ -173,15 +175,12 @@ def is_sample(value: str) -> bool:
     """
     # In a long value chance alone writes short words: a sample says so at one of its ends.
     lower = (value if len(value) <= 80 else f"{value[:40]} {value[-24:]}").lower()
-    if any(word in lower for word in _SAMPLE_WORDS) or ("<" in lower and _SLOT.search(lower)):
+    if _SAMPLES.hits(lower.encode(errors="replace")) or ("<" in lower and _SLOT.search(lower)):
         return True
     if len(set(lower)) < min(6, max(3, len(lower) // 3)):
         return True
     repeated = _REPEATED.search(value)
-    if repeated and len(repeated[0]) >= max(6, len(value) // 4):
-        return True
-    # Six in a row of the alphabet or the keyboard; chance makes one in millions of values.
-    return any(lower[i : i + 7] in _ROWS for i in range(len(lower) - 6))
+    return repeated is not None and len(repeated[0]) >= max(6, len(value) // 4)
 
 
 def entropy(value: str) -> float:

@@ -436,6 +436,8 @@ _NO_PROSE = late_pattern(
     r"[{}<>|\\]|\w\(|\w=|=[ \t]?[\"'(]|\"[ \t]?:|\$\w|&&|%[sdcvf](?!\w)"
     r"|\A[ \t]{0,20}(?://|[#$+@]|- \[)"
 )
+_find_program = re.compile(r"[{}<|(](?<!\W\()(?<!\A\()").search
+"""Of what no line of prose has, that which stands in no value either."""
 _ODD_SIGN = late_pattern(r"[!$^&*?~]|\d#[A-Za-z]|[a-z]#\d{1,4}[A-Za-z]{2}")
 _PREFIXED = late_pattern(r"[a-z]{2,12}[_-]")
 _KIND_OF = late_pattern(
@@ -474,18 +476,22 @@ def cued_secrets(text: str, cues: Mapping[int, int]) -> Iterator[tuple[int, int,
         if at < done and cues[at] <= level:
             continue
         level = cues[at]
-        first = max(text.rfind("\n", max(0, at - 200), at) + 1, at - 200, 0)
+        first = at - 200 if at > 200 else 0
+        first = text.rfind("\n", first, at) + 1 or first
         done = text.find("\n", at, at + 240)
         done = min(len(text), at + 240) if done < 0 else done
-        found = _VALUE.finditer(text, first, done) if _DIGIT.search(text, first, done) else ()
-        for match in found:
+        line = text[first:done]
+        tells = not _find_program(line) and _DIGIT.search(line)
+        for match in _VALUE.finditer(text, first, done) if tells else ():
             value = match["s"].rstrip(_STOPS)
             start = match.start("s")
             before, after = text[first:start], text[start + len(value.rstrip("!?")) : done]
             weak = at < start and (level == 2 or (level == 1 and bool(_HANDED_OVER.search(before))))
-            if is_sample(match["s"]):
-                continue
-            if _is_no_name(value, weak, before) and _is_prose(before, after, 3 if level else 4):
+            if (
+                _is_no_name(value, weak, before)
+                and not is_sample(match["s"])
+                and _is_prose(before, after, 3 if level else 4)
+            ):
                 yield start, start + len(value), "password" if level else "assigned-secret"
         asked = level and done - first < 160 and (text[done - 1] in "?:" or done - at < 12)
         if asked and (alone := _NEXT_LINE.match(text, done)):

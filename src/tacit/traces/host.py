@@ -13,8 +13,8 @@ import errno
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache, lru_cache
 from importlib import import_module
 from itertools import islice
@@ -49,9 +49,7 @@ def open_regular(path: str) -> BinaryIO:
     if not path.endswith(ZSTD):
         return file
     file.close()
-    if (unpacked := zstd_file()) is None:
-        raise OSError(errno.ENOTSUP, NEEDS_ZSTD, path)
-    return cast("BinaryIO", unpacked(path))
+    return cast("BinaryIO", _zstd_file()(path))
 
 
 def open_as_it_is(path: str) -> BinaryIO:
@@ -64,18 +62,18 @@ def open_as_it_is(path: str) -> BinaryIO:
 
 
 ZSTD = ".zst"
-NEEDS_ZSTD = "it is compressed, and reading that needs: pip install 'tacit[zstd]'"
 
 
 @cache
-def zstd_file() -> type[Any] | None:
-    """A file that is unpacked as it is read, damage being an `OSError`; None: not installed."""
-    for name in ("compression.zstd", "backports.zstd"):  # the first is a part of Python 3.14
-        with suppress(ImportError):
-            zstd = import_module(name)
-            break
-    else:
-        return None
+def zstd_module() -> Any:
+    """Zstandard, which is a part of Python from 3.14 on."""
+    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
+@cache
+def _zstd_file() -> type[Any]:
+    """A file that is unpacked as it is read, damage being an `OSError`."""
+    zstd = zstd_module()
 
     class Unpacked(zstd.ZstdFile):  # type: ignore[misc, name-defined]
         def read(self, size: int = -1) -> bytes:

@@ -6,7 +6,6 @@ stored with their secrets are redacted here; nothing leaves that was not.
 """
 
 import sqlite3
-import zlib
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -18,7 +17,7 @@ from tacit.traces.assembler import repository_folder
 from tacit.traces.copied_turns import CopiedTurns
 from tacit.traces.host import Source
 from tacit.traces.redaction import redacted_data, sum_counts
-from tacit.traces.session_rows import unpacked
+from tacit.traces.session_rows import packed, unpacked
 from tacit.traces.skill_uses import prepare_use_tables
 from tacit.traces.store import Store
 from tacit.traces.trace import Given, Head, Trace, Turn
@@ -166,7 +165,7 @@ def redact_given(store: Store) -> None:
 
 
 def _write_given(store: Store, given: Given, host: str, session: str) -> None:
-    body = zlib.compress(msgspec.json.encode(_redacted_given(given)), 1)
+    body = packed(_redacted_given(given))
     with store.writes.one():
         store.connection.execute(
             "INSERT OR REPLACE INTO given"

@@ -24,7 +24,7 @@ from tacit.base.setting_sections import TraceSettings
 from tacit.traces import host_registry
 from tacit.traces.assembler import read_trace
 from tacit.traces.conversation_files import first_records
-from tacit.traces.host import ZSTD, Host, Source, open_as_it_is, unpacking_program, zstd_file
+from tacit.traces.host import ZSTD, Host, Source, open_as_it_is, unpacking_program
 from tacit.traces.hosts.tacit import redact_session_files
 from tacit.traces.session_rows import Written
 from tacit.traces.store import Forgotten, Store, prune_sessions
@@ -115,9 +115,7 @@ def _why_unknown(path: str) -> tuple[str, str]:
     if os.path.isdir(path):
         return "no file there has one", forms
     if program := unpacking_program(path):
-        hint = f"unpack it: {program} {path} | tacit import -"
-        needs = path.endswith(ZSTD) and zstd_file() is None
-        return "it is compressed", f"{hint}; or: pip install 'tacit[zstd]'" if needs else hint
+        return "it is compressed", f"unpack it: {program} {path} | tacit import -"
     try:
         with open_as_it_is(path) as file:
             head = file.read(4096).strip(b"\xef\xbb\xbf \t\r\n\0")[:1]

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files as resources
 from typing import NamedTuple
 
-from tacit.base.patterns import late_pattern
+from tacit.base.patterns import Literals, late_pattern
 from tacit.changes.provenance.deeds import Said
 from tacit.changes.provenance.phrases import Phrase, phrases
 from tacit.changes.scan.disguise import fold, without_invisible
@@ -51,6 +51,14 @@ class _Table(NamedTuple):
     commands: tuple[tuple[str, re.Pattern[str]], ...]
     notions: dict[str, re.Pattern[str]]
     rows: tuple[_Row, ...]
+    begun: dict[str, list[str]]
+    """The notions that may be named where such a beginning of a word stands."""
+    beginnings: Literals
+
+    def near(self, text: str) -> set[str]:
+        """The notions that folded text may name: few of them, and the others need no look."""
+        found = self.beginnings.words_in(text)
+        return {name for beginning in found for name in self.begun[beginning]}
 
 
 @cache
@@ -59,7 +67,12 @@ def _table() -> _Table:
     commands = tuple(
         (kind, late_pattern(pattern)) for kind, found in raw["command"].items() for pattern in found
     )
-    notions = {name: _notion(words) for name, words in raw["notion"].items()}
+    notions: dict[str, re.Pattern[str]] = {}
+    begun: dict[str, list[str]] = {}
+    for name, words in raw["notion"].items():
+        notions[name], beginnings = _notion(words)
+        for beginning in beginnings:
+            begun.setdefault(beginning, []).append(name)
     rows = tuple(
         _Row(
             row["kind"],
@@ -70,22 +83,23 @@ def _table() -> _Table:
         )
         for row in raw["prose"]
     )
-    return _Table(raw["kind"], commands, notions, rows)
+    return _Table(raw["kind"], commands, notions, rows, begun, Literals(begun))
 
 
-def _notion(listed: str) -> re.Pattern[str]:
-    """A list of words as one pattern over folded text."""
-    parted, other = [], []
+def _notion(listed: str) -> tuple[re.Pattern[str], set[str]]:
+    """A list of words as one pattern over folded text, and what each of them begins with."""
+    parted, other, beginnings = [], [], set()
     for given in listed.split():
         cut = len(given) > _WHOLE + 1 and given.isascii() and given[0] != "="
         word = given.removesuffix("e") if cut else given  # overwrite, overwriting
-        parts = (re.escape(plain_text(part).replace("_", " ")) for part in word.split("…"))
-        plain = r"(?:\s+\S+){0,3}\s+".join(parts).removeprefix("=").replace("\\ ", r"\s+")
+        parts = [plain_text(part).replace("_", " ") for part in word.removeprefix("=").split("…")]
+        beginnings.add(parts[0].partition(" ")[0])
+        plain = r"(?:\s+\S+){0,3}\s+".join(map(re.escape, parts)).replace("\\ ", r"\s+")
         if _PARTED.match(plain):
             parted.append(plain + _ending(word))
         else:
             other.append(plain)
-    return late_pattern("|".join([r"\b(?:" + "|".join(parted) + ")", *other]))
+    return late_pattern("|".join([r"\b(?:" + "|".join(parted) + ")", *other])), beginnings
 
 
 def _ending(word: str) -> str:
@@ -150,7 +164,8 @@ def of_command(command: str) -> Iterator[Consequence]:
 def touched(text: str) -> frozenset[str]:
     """What a text is about of the things that consequences are made of."""
     plain = plain_text(_SPAN.sub(" ", text))
-    return frozenset(name for name in _THINGS if _table().notions[name].search(plain))
+    table, near = _table(), _table().near(plain)
+    return frozenset(n for n in _THINGS if n in near and table.notions[n].search(plain))
 
 
 def denies(text: str) -> bool:
@@ -182,14 +197,17 @@ def of_prose(text: str) -> Iterator[Consequence]:
 
 def _clause(clause: str) -> Iterator[tuple[str, str]]:
     table = _table()
+    near = table.near(clause)
     found: dict[str, list[re.Match[str]]] = {}
 
     def matches(name: str) -> list[re.Match[str]]:
         if name not in found:
-            found[name] = list(table.notions[name].finditer(clause))
+            found[name] = list(table.notions[name].finditer(clause)) if name in near else []
         return found[name]
 
     for row in table.rows:
+        if not near.issuperset(row.notions):
+            continue
         named = [matches(name) for name in row.notions]
         if not _are_apart(named) or (row.unless and matches(row.unless)):
             continue

@@ -20,12 +20,10 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from tacit.base.display import counted
 from tacit.traces import values
 from tacit.traces.assembler import Assembler
 from tacit.traces.connector import Connector, JsonHooks
 from tacit.traces.host import (
-    NEEDS_ZSTD,
     ZSTD,
     Hooks,
     JsonlHost,
@@ -33,7 +31,6 @@ from tacit.traces.host import (
     SkillFolders,
     Source,
     first_object,
-    zstd_file,
 )
 from tacit.traces.host_folders import UserPath
 from tacit.traces.program import (
@@ -206,15 +203,9 @@ class Codex(JsonlHost):
     def server_entry(self) -> Connector:
         return ServerEntry(self, "config.toml", "mcp_servers", form=TOML)
 
-    def fault(self) -> str:
-        packed = zstd_file() is None and sum(map(_is_packed, super()._matching(self._root())))
-        return f"{counted(packed, 'session')} cannot be read: {NEEDS_ZSTD}" if packed else ""
-
     def _matching(self, root: str) -> Iterator[Source]:
         found = list(super()._matching(root))
         plain = {source.path for source in found if not _is_packed(source)}
-        if zstd_file() is None:
-            return (source for source in found if source.path in plain)
         return (s for s in found if not _is_packed(s) or s.path.removesuffix(ZSTD) not in plain)
 
     def recognises(self, line: dict[str, Any]) -> bool:
