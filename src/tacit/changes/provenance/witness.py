@@ -32,7 +32,9 @@ from tacit.changes.provenance.consequences import (
 from tacit.changes.provenance.deeds import Body, Match, Said, Sources
 from tacit.changes.provenance.phrases import (
     ADDRESS,
+    ASKS_TO_BE_LEARNED,
     ATTRIBUTION,
+    HINTS_AT_LEARNING,
     Phrase,
     acting_tokens,
     content_stems,
@@ -48,53 +50,7 @@ from tacit.changes.provenance.phrases import (
 )
 from tacit.changes.provenance.support import DOUBTFUL, Support
 from tacit.changes.scan import scan
-from tacit.changes.scan.disguise import fold
 from tacit.changes.scan.scan_report import Finding, Report, Severity, in_order
-
-_LEARN = (
-    r"(?:save|store|keep|remember|record|retain|adopt|learn|persist|memori[sz]e|write down|note)"
-)
-_KEEP = (
-    rf"(?:{_LEARN}|saving|stored|kept|learned|learnt|add|create|write|copy|put|draft|make|belongs?"
-    r"|permanent|durable|lasting|standard|going forward|from now on|next time|future)"
-)
-_AGENTS = (
-    r"(?:ai|llms?|language models?|agents?|assistants?|copilots?|chatbots?|helpers|automation"
-    r"|automated \w+|reviewers?)"
-)
-_SKILL = r"(?:skills?|skill\.md|skill (?:library|store))"
-# An outright request. Where a tool prints one, a person looks at all that was learned.
-_OUTRIGHT = (
-    rf"\b{_LEARN}\b[^.\n]{{0,30}}\b(?:as|a|an|the|this|your|in|into|for)\b[^.\n]{{0,20}}\b{_SKILL}\b",
-    r"\b(?:create|write|add|put|make)\b[^.\n]{0,12}\b(?:a|the|this|your|following)\s(?:\w+\s)?skill\b",
-    rf"\b{_AGENTS}\b[^.\n]{{0,40}}\b(?:should|must|shall|please|to)\b[^.\n]{{0,30}}\b{_LEARN}\b",
-    r"\b(?:agent|x|learned)[-_.](?:agent[-_.])?(?:skill|memory|step|remedy|rule)\b",
-    r"\bmerke?n? (?:dir|sie sich)|speicher\w{0,4} [^.\n]{0,30}(?:skill|fahigkeit)",
-    r"\benregistre\w{0,3} [^.\n]{0,20}competence",
-    r"\b(?:guarda|recuerda)\w{0,2} [^.\n]{0,30}habilidad",
-    r"сохрани\w{0,3} навык|запомни",
-    "(?:保存为|记住)[^。\n]{0,10}技能|スキルとして|기술로 저장",
-)
-# What such requests are made of; alone it only makes the words around it suspect.
-_HINTS = (
-    *_OUTRIGHT,
-    rf"\b{_KEEP}\b[^.\n]{{0,60}}\b{_SKILL}\b",
-    rf"\b{_SKILL}\b[^.\n]{{0,40}}\b{_KEEP}\b",
-    rf"\b{_AGENTS}\b[^.\n]{{0,60}}\b(?:should|must|shall|please|{_KEEP})\b",
-    rf"\b{_KEEP}\b[^.\n]{{0,60}}\bfor (?:later|future|good|every|all)\b",
-    r"\bskill\s*(?::|=>|->|draft|named|'|`)",
-    r"\b(?:ki-)?agenten\b|\bagents? ?:|\bcompetence\b|\bhabilidad\b|навык|агент",
-    "技能|智能体|スキル|覚え",
-)
-
-
-def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    # The texts are folded, so letters of other alphabets are folded here too.
-    folded = ("".join(c if c.isascii() else fold(c) for c in pattern) for pattern in patterns)
-    return re.compile("|".join(f"(?:{pattern})" for pattern in folded))
-
-
-_OUTRIGHT_SIGN, _HINT_SIGN = _compiled(_OUTRIGHT), _compiled(_HINTS)
 
 
 def near_requests(printed: Body, sign: re.Pattern[str]) -> list[Said]:
@@ -147,9 +103,9 @@ class Witness:
         self._shown = shown_by(sources.done)
         self._typed = typed = [said.text for said in sources.done if said.by == "user"]
         self._spoken = languages(" ".join(typed)).union(*(languages(text, 2) for text in typed))
-        self._requests = Body(near_requests(self._printed, _OUTRIGHT_SIGN))
+        self._requests = Body(near_requests(self._printed, ASKS_TO_BE_LEARNED))
         self._touched = touched("\n".join(typed)[:_MOST_TYPED])
-        self._hinted = Body(near_requests(self._printed, _HINT_SIGN))
+        self._hinted = Body(near_requests(self._printed, HINTS_AT_LEARNING))
         self._outputs = sources.printed
         self._left_out = sources.left_out
         self._handed = sources.handed
@@ -570,7 +526,7 @@ def _is_order(sentence: str) -> bool:
     phrase = Phrase("", 1, sentence)
     if _only_looks(phrase) or is_report(sentence):
         return False
-    requests = _OUTRIGHT_SIGN.search(folded_text(sentence))
+    requests = ASKS_TO_BE_LEARNED.search(folded_text(sentence))
     return bool(requests) or phrase.orders or not is_english(sentence) or _is_written(sentence)
 
 
