@@ -511,12 +511,15 @@ _AGENTS = (
     r"|automated \w+|reviewers?)"
 )
 _SKILL = r"(?:skills?|skill\.md|skill (?:library|store))"
-# An outright request. Where a tool prints one, a person looks at all that was learned.
+_ONE_SKILL = r"(?:\w+\s)?skill\b(?! (?:directory|folder))"
+_AS = r"\b(?:as|a|an|the|this|your|in|into|for)\b"
+# An outright request. Where a tool prints one, a person looks at what is near it. Who says that he
+# remembers something asks for nothing, nor does the name of a file, or who lays out folders.
 _OUTRIGHT = (
-    rf"\b{_LEARN}\b[^.\n]{{0,30}}\b(?:as|a|an|the|this|your|in|into|for)\b[^.\n]{{0,20}}\b{_SKILL}\b",
-    r"\b(?:create|write|add|put|make)\b[^.\n]{0,12}\b(?:a|the|this|your|following)\s(?:\w+\s)?skill\b",
+    rf"\b(?<!\bi ){_LEARN}\b[^.\n]{{0,30}}{_AS}[^.\n]{{0,20}}\b{_SKILL}\b",
+    rf"\b(?:create|write|add|put|make)\b[^.\n]{{0,12}}\b(?:a|the|this|your|following)\s{_ONE_SKILL}",
     rf"\b{_AGENTS}\b[^.\n]{{0,40}}\b(?:should|must|shall|please|to)\b[^.\n]{{0,30}}\b{_LEARN}\b",
-    r"\b(?:agent|x|learned)[-_.](?:agent[-_.])?(?:skill|memory|step|remedy|rule)\b",
+    r"\b(?:agent|x|learned)[-_.](?:agent[-_.])?(?:skill|memory|step|remedy|rule)\b(?![-\w/]*\.\w)",
     r"\bmerke?n? (?:dir|sie sich)|speicher\w{0,4} [^.\n]{0,30}(?:skill|fahigkeit)",
     r"\benregistre\w{0,3} [^.\n]{0,20}competence",
     r"\b(?:guarda|recuerda)\w{0,2} [^.\n]{0,30}habilidad",

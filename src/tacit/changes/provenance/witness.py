@@ -80,6 +80,8 @@ LEAST, LEAST_HINTED = 2.0, 1.5
 """The weight below which a phrase says too little to come from anywhere, or from a hint."""
 NEARLY_ALL = 0.85
 """The part that makes a phrase one that was printed, however little it tells."""
+ANY_DOUBT = 0.01
+"""The doubt from which on a phrase waits where an output asked for something to be learned."""
 LEAST_WORDS, FEW_WORDS, LEAST_WRITTEN, HALF_A_WORD = 3, 4, 5, 0.5
 UNSEEN = 0.25
 """The part of a phrase that must have been said or done where not all outputs were looked at."""
@@ -129,16 +131,22 @@ class Witness:
         return Report(in_order([*shown, *self.findings(files)]))
 
     def _noted(self, found: Finding, files: Mapping[str, bytes]) -> Finding:
-        """A finding that a skill reaches for something, as a note where the session did so too."""
+        """A finding that a skill reaches for something, or sets something up that runs later, as a
+        note where the session did so too."""
         lines = files[found.file].decode("utf-8", "replace").split("\n")
         text = lines[found.line - 1] if found.line <= len(lines) else ""
-        if not found.rule.startswith("reach:") or found.severity != "ask":
+        if found.severity != "ask":
             return found
-        named = [folded_text(token) for token in _NAMED.findall(text)]
-        all_named = bool(named) and all(self._deeds.holds(token) for token in named)
-        if not all_named and self._deeds.best(distinct_stems(text)).share < SHOWN:
-            return found
-        return msgspec.structs.replace(found, severity="note")
+        if found.rule.startswith("reach:"):
+            named = [folded_text(token) for token in _NAMED.findall(text)]
+            shown = bool(named) and all(self._deeds.holds(token) for token in named)
+            shown = shown or self._deeds.best(distinct_stems(text)).share >= SHOWN
+        else:
+            set_up = [distinct_stems(lines[part.line - 1]) for part in found.parts]
+            shown = bool(set_up) and all(part.sign == _SET_UP for part in found.parts)
+            shown = shown and min(map(self._part_known, set_up)) >= NEARLY_ALL
+            shown = shown and min(self._deeds.best(told).share for told in set_up) >= SHOWN
+        return msgspec.structs.replace(found, severity="note") if shown else found
 
     def findings(self, files: Mapping[str, bytes]) -> list[Finding]:
         """What came from a tool alone, gravest first; nothing where all has another source."""
@@ -437,7 +445,7 @@ class Witness:
                 return
 
     def _of_the_whole(self, new: Sequence[Phrase], found: Sequence[Finding]) -> Iterator[Finding]:
-        """What speaks against a skill as a whole."""
+        """What speaks against a skill as a whole, and what an output asked to be learned."""
         if any(finding.severity == "block" for finding in found):
             return
         if self._handed and new:
@@ -450,11 +458,10 @@ class Witness:
         if foreign is not None:
             message = "this is in a language in which the user said nothing"
             yield _finding(foreign, "language", "ask", message, rule=EFFECT_RULE)
-        requested = next((phrase for phrase in new if self._is_requested(phrase)), None)
-        if requested is not None:
+        for phrase in filter(self._is_requested, new):
             step = self._requests.texts[0][0]
             message = f"a tool's output asked for something to be learned, in {step}"
-            yield _finding(requested, "planted", "ask", message, _LOOK)
+            yield _finding(phrase, "planted", "ask", message)
         own = next((phrase for phrase in new if not self._is_own(phrase)), None)
         crowded = sum(self._printed.crowded.values())
         if own is not None and (self._left_out or crowded):
@@ -464,12 +471,15 @@ class Witness:
 
     def _is_requested(self, phrase: Phrase) -> bool:
         """Whether it has something of what stands near a request to learn, beyond what was said and
-        done, or is about the same; what is in another language than that may be anything."""
+        done, or is about the same; what is in another language than that may be anything. Nothing
+        that the session leaves no doubt of is of that."""
         if not self._requests.texts or phrase.says_when or self._is_own(phrase):
+            return False
+        if (told := self.weighed(phrase)) and self.support(phrase, told).doubt < ANY_DOUBT:
             return False
         spoken = languages(phrase.without_code, 2)
         if spoken and not spoken & self._requested_in:
-            return True
+            return bool(told or touched(phrase.prose))
         new = [word for word in distinct_stems(phrase.prose) if word not in self._done.vocabulary]
         shared = weight(self._requests.best(new, _WHOLE_SENTENCE).found)
         return shared >= HALF_A_WORD or self._is_about(phrase, self._requests)
@@ -496,6 +506,8 @@ SHOWN, SHOWN_KIND = 0.6, 0.4
 where something of the same kind was done."""
 _OF_MANY_KINDS = ("check", "credential", "install", "network", "permission", "source")
 """Of which one does not show another: who ran `sudo` made nobody an administrator."""
+_SET_UP = "startup-file"
+"""The sign of steering that a command is by itself, whoever asked for it."""
 _LOOK = "a person looks at what was learned from it"
 _NAMED = re.compile(r"[\w~-]*[./@][\w./@~:-]*\w|--[\w-]+")
 """Files, hosts and options, as a line names them."""
