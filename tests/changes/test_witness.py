@@ -488,6 +488,26 @@ def test_what_was_not_compared_is_counted_and_waits(monkeypatch: pytest.MonkeyPa
     assert sources(repeated).left_out == 0  # what repeats itself is looked at once
 
 
+def test_what_was_done_is_bounded_but_for_the_users_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands and edits beyond the cap are counted, as are letters by their bytes."""
+    monkeypatch.setattr(deeds, "MOST_DONE", 100)
+    monkeypatch.setattr(deeds, "_MOST_COMMAND", 50)
+    monkeypatch.setattr(deeds, "MOST_PRINTED", 30)
+    edit = called("Edit", {"file_path": "a.py", "old_string": "a", "new_string": "b c " * 40}, "ok")
+    trace = made(["Word " * 50, ran(f"make {'x' * 60}", "一二三四五六七八九十一二三"), edit])
+    found = sources(trace)
+    assert sum(len(said.text) for said in found.done if said.by != "user") < 110
+    assert any(len(said.text) > 200 for said in found.done)
+    assert len(found.printed[0].text) == 10
+    assert found.left_out > 60
+
+
+def test_a_word_without_an_end_is_bounded() -> None:
+    """The price of a long run of letters grows with its length alone, be it of any road."""
+    trace = made(["Export.", ran("cat rows", "x" * 400_000)])
+    assert verdict(trace, skill("Exports need a ledger.")) in ("ask", "pass")
+
+
 def test_one_line_of_megabytes_is_bounded() -> None:
     """A word that stands in too many places is looked at in some of them; the rest is counted."""
     line = " ".join("ledger keys rotate" for _ in range(30_000))

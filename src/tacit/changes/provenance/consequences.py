@@ -204,6 +204,8 @@ def _clause(clause: str) -> Iterator[tuple[str, str]]:
         return found[name]
 
     for row in table.rows:
+        if not all(map(matches, row.notions)):
+            continue
         named = [matches(name) for name in row.notions]
         if not _are_apart(named) or (row.unless and matches(row.unless)):
             continue
@@ -287,11 +289,14 @@ def consequences(files: Mapping[str, bytes]) -> list[tuple[Phrase, Consequence]]
 def shown_by(done: Iterable[Said]) -> set[tuple[str, str]]:
     """The kinds and keys of what was done or said by the user; notes show nothing."""
     shown: set[tuple[str, str]] = set()
-    for said in done:
-        if said.by == "note":
-            continue
-        for line in said.text.split("\n"):
-            shown |= {(found.kind, found.key) for found in of_command(line)}
-            if said.by != "edit":  # the words of a command say what it does: `gh cache delete`
-                shown |= {(found.kind, found.key) for found in of_prose(line)}
+    lines = (
+        (line, said.by == "edit")
+        for said in done
+        if said.by != "note"
+        for line in said.text.split("\n")
+    )
+    for line, edited in dict.fromkeys(lines):
+        shown |= {(found.kind, found.key) for found in of_command(line)}
+        if not edited:  # the words of a command say what it does: `gh cache delete`
+            shown |= {(found.kind, found.key) for found in of_prose(line)}
     return shown

@@ -24,7 +24,7 @@ from tacit.skills.fact import FACT_FILE
 from tacit.skills.search_index import STEMMED_WORDS, as_utf8
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]{0,200}\x07")
-_MIXED = re.compile(r"(?=[a-z0-9@$]*[a-z])(?=[a-z0-9@$]*[013457@$])[a-z0-9@$]{2,24}")
+_MIXED = re.compile(r"(?=[a-z0-9@$]{0,23}[a-z])(?=[a-z0-9@$]{0,23}[013457@$])[a-z0-9@$]{2,24}")
 _LEET = str.maketrans("013457@$", "oieastas")
 _CODED = 20_000
 """Characters up to which a text is also read backwards and by rot13."""

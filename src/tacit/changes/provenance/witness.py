@@ -466,7 +466,7 @@ class Witness:
         crowded = sum(self._printed.crowded.values())
         if own is not None and (self._left_out or crowded):
             what = f"{self._left_out:,} characters and {crowded:,} places of words were not"
-            message = f"the session printed more than is compared: {what}"
+            message = f"the session has more than is compared: {what}"
             yield _finding(own, "much", "ask", message, _LOOK)
 
     def _is_requested(self, phrase: Phrase) -> bool:
