@@ -18,7 +18,7 @@ import planted_rates
 from planted import load_set, trace_of
 from tacit.changes.provenance import deeds, witness
 from tacit.changes.provenance.deeds import sources
-from tacit.changes.provenance.phrases import phrases
+from tacit.changes.provenance.phrases import Phrase, phrases
 from tacit.changes.provenance.witness import Witness
 from tacit.learn.drafts import draft
 from tacit.learn.findings import count_findings as counted
@@ -376,6 +376,24 @@ def test_a_session_shows_what_its_commands_say_and_what_happens_by_itself() -> N
     notes = ran("cat n", "Old tables of the production database should be dropped.")
     kept = skill("Old tables of the production database get dropped.")
     assert verdict(made(["Clean up the old caches.", ran_it, notes]), kept) != "pass"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Use when a release fails.", True),
+        ("Used for the release of the shop.", True),
+        ("Usar quando a instalação para.", True),
+        ("Использовать, когда просят скачать ролик.", True),
+        ("静态网格体不显示时使用。", True),
+        ("Use for all installs the mirror.", False),
+        ("Verwenden, wenn es klemmt: den Spiegel.", False),
+        ("发布时使用镜像。", False),
+    ],
+)
+def test_when_something_is_of_use_is_told_in_other_languages_too(text: str, expected: bool) -> None:
+    """It says when, and nothing that is to be done then."""
+    assert Phrase("SKILL.md", 1, text).says_when is expected
 
 
 def test_words_that_say_whose_wish_it_is_need_no_support() -> None:

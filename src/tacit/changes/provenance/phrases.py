@@ -190,7 +190,9 @@ _CLAUSE = re.compile(
 
 _WHEN = re.compile(
     r"(?:(?:use|useful|read|load)\s+(?:this\s+|it\s+|the skill\s+)?(?:when|whenever|if|once|before"
-    r"|after|during|on|in)\b|how\b|where\b|why\b)[^,;:]*$",
+    r"|after|during|on|in)\b|used (?:for|when)\b|how\b|where\b|why\b|usar (?:quando|cuando)\b"
+    r"|(?:verwenden|nutzen),? wenn\b|(?:à )?utiliser (?:quand|lorsqu)|usare quando\b|dùng khi\b"
+    r"|использовать,? когда\b)[^,;:]*$|[^,，;；:：。]{2,60}时使用。?$",
     re.IGNORECASE,
 )
 
