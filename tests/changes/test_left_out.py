@@ -50,6 +50,8 @@ def cut(body: str, old: str | None = None) -> str | None:
         ("- **ASK, never:**\n- a\n- b\n\nAfter.", "- {}\n\nAfter."),
         ("- one\n- Delete it.\n- But ASK first.\n- four", "- one\n- {}\n- four"),
         ("- one\n- If it is ASK, stop.\n- Otherwise delete it.\n- four", "- one\n- {}\n- four"),
+        ("- one\n- When it is late,\n- ASK it.\n- four", "- one\n- {}\n- four"),
+        ("- one\n- ASK it,\n- and more.\n- four", "- one\n- {}\n- four"),
         ("## ASK\n\nText.\n\n### More\n\nText.\n\n## Next\n\nText.", "{}\n\n## Next\n\nText."),
         ("**ASK never**\n\nText.\n\nText.\n\n## Next", "{}\n\n## Next"),
         ("ASK\n===\n\nText.\n\nNext\n===", "{}\n\nNext\n==="),
@@ -142,6 +144,17 @@ def test_the_rest_lands(kit: Any) -> None:
     assert proposal.why.line == 11
     assert (proposal.change.actor, proposal.change.session) == ("reviewer", "s")
     assert kit.gate.preview(proposal.change).diff.count("\n+2. ASK the one") == 1
+
+
+def test_a_preview_of_the_part_is_what_lands(kit: Any) -> None:
+    """What is shown before is what lands, with how many lines wait; the whole is shown as well."""
+    create = Create({"SKILL.md": kit.md("notes", BODY, learned=True)})
+    change = kit.change("notes", create, actor="reviewer")
+    part, whole = kit.gate.preview(change, part=True), kit.gate.preview(change)
+    assert (part.lines, part.asks, whole.lines, len(whole.asks)) == (1, (), 0, 1)
+    assert f"+2. {MARKER}" in part.diff
+    assert "+2. ASK the one" in whole.diff
+    assert kit.gate.propose(change).applied
 
 
 def test_yes_gives_the_text_as_written(kit: Any) -> None:
@@ -287,6 +300,36 @@ def test_new_marks_are_left_out_too(make_kit: Callable[..., Any]) -> None:
     lines[11] = "12. ASK step\n"
     edit = Create({"SKILL.md": kit.md("more", "".join(lines), learned=True)})
     assert kit.propose("more", edit, actor="reviewer").outcome == "proposed"
+
+
+def test_a_head_is_judged_by_what_stays(make_kit: Callable[..., Any]) -> None:
+    """A description that is in doubt only beside a doubtful line lands without that line."""
+
+    def both(files: Any, *, learned: bool, executable: Any = ()) -> Report:
+        """Marks what says ASK, and then the description too."""
+        lines = files["SKILL.md"].decode().split("\n")
+        numbers = [number for number, line in enumerate(lines, 1) if "ASK" in line]
+        return Report(
+            tuple(
+                Finding(file="SKILL.md", line=n, rule="a", severity="ask", message="b", fix="c")
+                for n in [3, *numbers][: len(numbers) + bool(numbers)]
+            )
+        )
+
+    kit = make_kit(scanner=both)
+    verdict = learn(kit)
+    assert verdict.applied
+    assert kit.text("notes").endswith(LEFT)
+    (proposal,) = kit.gate.waiting()
+    assert [mark.line for mark in proposal.why.marks] == [11]
+
+
+def test_few_marks_may_take_half() -> None:
+    """A third of the lines may be marked, and with what hangs on them half of them go."""
+    below = "1. one\n2. ASK it\n   - a\n   - b\n3. three\n4. four\n5. five\n"
+    assert cut(below) == f"1. one\n2. {MARKER}\n3. three\n4. four\n5. five\n"
+    assert cut(below.replace("   - b\n", "   - b\n   - c\n   - d\n")) is None
+    assert cut("1. one\n2. ASK\n3. ASK\n4. four\n5. five\n") is None
 
 
 def test_marker_offends_nobody() -> None:

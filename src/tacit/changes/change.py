@@ -343,6 +343,8 @@ class Preview(msgspec.Struct, frozen=True):
     """What a person would have to agree to first."""
     notes: tuple[str, ...] = ()
     diff: str = ""
+    lines: int = 0
+    """How many lines would wait by themselves: then all else is of the change without them."""
 
 
 class Applied(msgspec.Struct, frozen=True):

@@ -238,8 +238,9 @@ class Gate:
         opened, change = self._locate(change)
         return self._run(opened, change, Consent(waits=waits))
 
-    def preview(self, change: Change) -> Preview:
-        """What `propose` would do, and the diff; nothing is changed and nobody is asked."""
+    def preview(self, change: Change, *, part: bool = False) -> Preview:
+        """What `propose` would do, and the diff; nothing is changed and nobody is asked. `part`: of
+        what would land of it, where nothing but some lines would wait."""
         if refusal := check_author(change):
             return Preview(refusal=refusal)
         opened, change = self._locate(change)
@@ -249,12 +250,15 @@ class Gate:
             with opened.writing() if opened.exists() else opened.empty_stand_in() as root:
                 effect = work_out(opened.place, root, opened.history, change)
                 judgement = self._judge.judge(effect)
+                if part:
+                    effect, judgement = self._judged(effect, Consent())
         except Unfit as unfit:
             return Preview(refusal=unfit.refusal)
-        asks = judgement.asks
+        asks, lines = judgement.asks, judgement.apart.number if judgement.apart else 0
         if change.actor in self._always_ask:
             asks = (*asks, always_asks(change.actor))
-        return Preview(judgement.refusal, asks, judgement.notes, diff_files(effect.old, effect.new))
+        diff = diff_files(effect.old, effect.new)
+        return Preview(judgement.refusal, asks, judgement.notes, diff, lines)
 
     def accept(self, proposal: Proposal, *, setting: str = "") -> Verdict:
         """Apply what waits in the inbox, as its author and with the user's consent.

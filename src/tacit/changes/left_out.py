@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 MARKER = "(left out: the work behind this skill does not show it)"
 """Stands in the place of what was left out. It is true whatever is answered, and holds no word of
 what was left out."""
-MOST_OF = 3
-"""Of so many new lines one at most is left out: what is doubtful all over waits whole."""
+MOST_MARKED, MOST_OF = 3, 2
+"""Of so many new lines one at most is marked, and one left out: what is doubtful all over waits
+whole, and so does what little would be left of."""
 ROUNDS = 3
 """How often what is left is judged again, where that brings up more."""
 SAID_OR_DONE = 0.5
@@ -87,7 +88,7 @@ def set_apart(
         text, before = new.data.decode(), old.data.decode() if old is not None else ""
     except UnicodeDecodeError:
         return None
-    hardly = _hardly_shown(text, scanner)
+    hardly, head = _hardly_shown(text, scanner), _head_lines(text)
     marks: list[Refusal] = []
     cut, part, found = None, effect, judgement
     for _ in range(ROUNDS):
@@ -95,8 +96,9 @@ def set_apart(
             break
         if not all(ask.file == SKILL_FILE and not ask.whole for ask in found.asks):
             return None
-        marks += [_as_written(ask, cut) for ask in found.asks]
-        cut = leave_out(before, text, {mark.line for mark in marks}, hardly)
+        # What the head sums up is judged anew without the lines that do not stay.
+        marks += [_as_written(ask, cut) for ask in found.asks if ask.line > head]
+        cut = leave_out(before, text, {mark.line for mark in marks}, hardly) if marks else None
         if cut is None:
             return None
         part = _with_text(effect, cut.text)
@@ -191,14 +193,18 @@ def leave_out(
     """`new`, which is to replace `old`, without the lines with these numbers, all that hangs on
     them, and what stands beside them in `hardly`; None where it has to wait whole."""
     lines = new.split("\n")
-    above = frontmatter.split(new.replace("\r\n", "\n")).body_line - 1
+    above = _head_lines(new)
     body = lines[above:]
     if "\r" in new.replace("\r\n", "") or any(number <= above for number in marked):
         return None
-    before = frontmatter.split(old.replace("\r\n", "\n")).body_line - 1
-    wanted = _Body(old.split("\n")[before:] if old else [], body)
+    wanted = _Body(old.split("\n")[_head_lines(old) :] if old else [], body)
     numbers, doubtful = ({n - above - 1 for n in some} for some in (marked, hardly))
     return wanted.cut(lines[:above], numbers, doubtful)
+
+
+def _head_lines(text: str) -> int:
+    """How many lines stand above the body."""
+    return frontmatter.split(text.replace("\r\n", "\n")).body_line - 1
 
 
 def edits_between(old: str, new: str, path: str) -> tuple[Edit, ...]:
@@ -257,7 +263,9 @@ class _Body:
         out &= self._new
         gone = [self._lines[number] for number in out if self._lines[number].strip()]
         words = [n for n in self._new if self._lines[n].strip() and not _is_heading(self._lines[n])]
-        if len(gone) * MOST_OF > len(words) or any(map(_COMMENT.search, gone)):
+        if len(gone) * MOST_OF > len(words) or len(marked) * MOST_MARKED > len(words):
+            return None
+        if any(map(_COMMENT.search, gone)):
             return None
         kept = list(self._kept(out))
         text = [line for line, _ in kept]
@@ -318,6 +326,8 @@ class _Body:
         assert self._blocks is not None
         blocks, block = self._blocks, self._blocks[at]
         rest = range(at + 1, len(blocks))
+        if at and self._goes_on(blocks[at - 1]):
+            yield at - 1
         if at and self._refers_back(block) and blocks[at - 1].kind != "heading":
             yield at - 1
         below = at + 1
@@ -332,7 +342,7 @@ class _Body:
             below = other + 1
         if below == len(blocks):
             return
-        if self._refers_back(blocks[below]):
+        if self._refers_back(blocks[below]) or self._goes_on(blocks[below - 1]):
             yield below
         if block.kind in ("item", "text", "quote"):
             yield from self._introduced(block, below)
@@ -356,6 +366,11 @@ class _Body:
             if not goes_on:
                 return
             yield other
+
+    def _goes_on(self, block: _Block) -> bool:
+        """Whether its sentence is not over."""
+        is_prose = block.kind in ("item", "text", "quote")
+        return is_prose and self._lines[block.end - 1].rstrip(_EMPHASIS).endswith((",", "，", "、"))
 
     def _refers_back(self, block: _Block) -> bool:
         is_prose = block.kind in ("item", "text", "quote")

@@ -124,8 +124,9 @@ def plain_text(text: str) -> str:
 
 
 _CLAUSE = re.compile(
-    r"[;:,]\s+|[，、；：()（）؛]|\s(?:but|because|since|although|so that|so|which|while|until"
-    r"|unless|otherwise|aber|weil|damit|mais|pero|mas|perche)\s"
+    r"[;:,](?:\s+|(?=[^\x00-\x7f]))|(?<=[^\x00-\x7f])[;:,]|[，、；：()（）؛]|(?<=말고)\s"
+    r"|\s(?:but|because|since|although|so that|so|which|while|until|unless|otherwise|aber|weil"
+    r"|damit|mais|pero|mas|perche)\s"
 )
 _HOST = re.compile(r"\b(?:[a-z0-9-]+\.){1,4}[a-z]{2,12}\b")
 _SPAN = re.compile(r"`[^`\n]{0,300}`")
@@ -140,6 +141,16 @@ _PASSED_OVER = re.compile(
     r"|invece di|in plaats van|вместо)\b[^,;.]{0,80}"
 )
 """What is not to be done, but something else in its place."""
+_THIS_TIME = re.compile(
+    r"\b(?<!from )(?<!of )(?<!with )(?<!de )(?<!da )(?:this session|this time|in the session"
+    r"|diesmal|cette fois|esta vez|questa volta|deze keer|tym razem|bu sefer|kali ini|phien nay"
+    r"|lan nay)\b|на этот раз|в этой сессии|цього разу|(?<![从從自])[这這本]次(?![起开開以])"
+    r"|今回(?!から|以降|より)"
+)
+"""What was left out in the session itself is told, not ordered; other than from then on."""
+_TRAILER = re.compile(r"co-authored-by", re.IGNORECASE)
+_SIGNED = re.compile("sign|署名|签名|簽名|서명|firma|assin|unterschr|podpis|подпис|chu ky")
+"""Words for a signature: a check where a program makes it, none where it is a line of a commit."""
 _DENIALS = (("weak",), ("open_door",), ("expose", "login"))
 """Rows whose own words deny something."""
 
@@ -183,6 +194,9 @@ _THINGS = (
 def of_prose(text: str) -> Iterator[Consequence]:
     """The consequences of doing what a sentence says, and of running the code in it."""
     text = _PASSED_OVER.sub(r"\1", text.replace("\1", " "))
+    text = _SPAN.sub(
+        lambda span: span[0].strip("`") if _TRAILER.match(span[0], 1) else span[0], text
+    )
     spans = _SPAN.findall(text)
     for clause in _CLAUSE.split(_SPAN.sub("\1", text)):
         inside = [spans.pop(0).strip("`") for _ in range(clause.count("\1"))]
@@ -206,7 +220,7 @@ def _clause(clause: str) -> Iterator[tuple[str, str]]:
         return found[name]
 
     for row in table.rows:
-        if not near.issuperset(row.notions):
+        if not near.issuperset(row.notions) or not all(map(matches, row.notions)):
             continue
         named = [matches(name) for name in row.notions]
         if not _are_apart(named) or (row.unless and matches(row.unless)):
@@ -215,6 +229,8 @@ def _clause(clause: str) -> Iterator[tuple[str, str]]:
             pairs = ((a, b) for a in matches(row.notions[0]) for b in matches(row.notions[1]))
             hit = next((b for a, b in pairs if _is_near(a, b)), None)
             if hit is None or matches("off") or len(matches("negation")) == 2:
+                continue
+            if _THIS_TIME.search(clause):
                 continue
             yield row.kind, hit[0][:4]
             continue
@@ -272,6 +288,8 @@ def _is_near(denial: re.Match[str], thing: re.Match[str]) -> bool:
         return False
     if _PART_OF_A_WORD.match(denial.string, denial.start()):
         return False
+    if _SIGNED.match(thing[0]) and _TRAILER.search(denial.string):
+        return False
     if denial[0] == "without" and thing[0].startswith("warning"):
         return False  # a demand, not a check that is left out
     if thing[0].isascii() and " " not in denial[0]:
@@ -287,11 +305,14 @@ def consequences(files: Mapping[str, bytes]) -> list[tuple[Phrase, Consequence]]
 def shown_by(done: Iterable[Said]) -> set[tuple[str, str]]:
     """The kinds and keys of what was done or said by the user; notes show nothing."""
     shown: set[tuple[str, str]] = set()
-    for said in done:
-        if said.by == "note":
-            continue
-        for line in said.text.split("\n"):
-            shown |= {(found.kind, found.key) for found in of_command(line)}
-            if said.by != "edit":  # the words of a command say what it does: `gh cache delete`
-                shown |= {(found.kind, found.key) for found in of_prose(line)}
+    lines = (
+        (line, said.by == "edit")
+        for said in done
+        if said.by != "note"
+        for line in said.text.split("\n")
+    )
+    for line, edited in dict.fromkeys(lines):
+        shown |= {(found.kind, found.key) for found in of_command(line)}
+        if not edited:  # the words of a command say what it does: `gh cache delete`
+            shown |= {(found.kind, found.key) for found in of_prose(line)}
     return shown

@@ -30,8 +30,11 @@ from tacit.traces.tool_calls import our_tool
 from tacit.traces.trace import REFUSED, Told, ToolCall, Trace
 from tacit.traces.typed_words import PIPED
 
-MOST_PRINTED = 4_000_000
-"""Characters of different lines that are compared; what is beyond is counted."""
+MOST_PRINTED, MOST_DONE = 4_000_000, 2_000_000
+"""Bytes of different lines that are compared, and characters of commands and edits; what is beyond
+is counted."""
+_MOST_COMMAND = 100_000
+"""Characters of one command that are looked at; what is longer has data in it."""
 _GRAM = 4
 _COPIED = 0.5
 """Part of a written sentence that must stand in earlier output for it to count as copied."""
@@ -86,7 +89,7 @@ class _Collector:
         """With how much was printed before, and whether it may have been copied from there."""
         self._printed: list[Said] = []
         self._lines: set[str] = set()
-        self._left = MOST_PRINTED
+        self._left, self._left_done = MOST_PRINTED, MOST_DONE
         self._left_out = 0
         self.handed = ""
 
@@ -120,7 +123,8 @@ class _Collector:
     def _given(self, step: str, call: ToolCall) -> None:
         if call.kind == "shell":
             for part in _strings(call.arguments):
-                executed, written = split_command(part)
+                self._left_out += max(0, len(part) - _MOST_COMMAND)
+                executed, written = split_command(part[:_MOST_COMMAND])
                 code, sentences = split_sentences("\n".join(executed))
                 self._do(step, code, "command")
                 for sentence in sentences:
@@ -135,6 +139,10 @@ class _Collector:
             self._do(step, " ".join([*names, *_plain_values(call)]), "command")
 
     def _do(self, step: str, text: str, by: By, *, copied: bool = False) -> None:
+        if by != "user":
+            self._left_out += max(0, len(text) - self._left_done)
+            text = text[: self._left_done]
+            self._left_done -= len(text)
         if text.strip():
             self._done.append((len(self._printed), copied, Said(step, text, by)))
 
@@ -149,9 +157,9 @@ class _Collector:
                 self._left_out += len(line)
                 continue
             self._lines.add(line)
-            kept.append(line[: self._left])
-            self._left_out += max(0, len(line) - self._left)
-            self._left -= len(line)
+            kept.append(_cut(line, self._left))
+            self._left_out += len(line) - len(kept[-1])
+            self._left -= len(line.encode("utf-8", "replace"))
         if any(line.strip() for line in kept):
             self._printed.append(Said(step, "\n".join(kept)))
 
@@ -166,6 +174,11 @@ class _Collector:
             parts = [p for p in _SENTENCE.split(said.text) if not _is_copy(p, first, before)]
             if parts:
                 yield msgspec.structs.replace(said, text="\n".join(parts))
+
+
+def _cut(line: str, size: int) -> str:
+    """What of a line fits into so many bytes: letters without spaces are words each."""
+    return line.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
 
 
 _OWN_DIFF = re.compile(

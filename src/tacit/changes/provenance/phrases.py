@@ -24,7 +24,7 @@ from tacit.skills.fact import FACT_FILE
 from tacit.skills.search_index import STEMMED_WORDS, as_utf8
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]{0,200}\x07")
-_MIXED = re.compile(r"(?=[a-z0-9@$]*[a-z])(?=[a-z0-9@$]*[013457@$])[a-z0-9@$]{2,24}")
+_MIXED = re.compile(r"(?=[a-z0-9@$]{0,23}[a-z])(?=[a-z0-9@$]{0,23}[013457@$])[a-z0-9@$]{2,24}")
 _LEET = str.maketrans("013457@$", "oieastas")
 _CODED = 20_000
 """Characters up to which a text is also read backwards and by rot13."""
@@ -190,7 +190,9 @@ _CLAUSE = re.compile(
 
 _WHEN = re.compile(
     r"(?:(?:use|useful|read|load)\s+(?:this\s+|it\s+|the skill\s+)?(?:when|whenever|if|once|before"
-    r"|after|during|on|in)\b|how\b|where\b|why\b)[^,;:]*$",
+    r"|after|during|on|in)\b|used (?:for|when)\b|how\b|where\b|why\b|usar (?:quando|cuando)\b"
+    r"|(?:verwenden|nutzen),? wenn\b|(?:à )?utiliser (?:quand|lorsqu)|usare quando\b|dùng khi\b"
+    r"|использовать,? когда\b)[^,;:]*$|[^,，;；:：。]{2,60}时使用。?$",
     re.IGNORECASE,
 )
 
@@ -497,3 +499,53 @@ def acting_tokens(text: str) -> set[str]:
     for pattern in (_VARIABLE, _SETTING, _VERSION):
         found |= {match[0].rstrip(".,;:") for match in pattern.finditer(text)}
     return found
+
+
+_LEARN = (
+    r"(?:save|store|keep|remember|record|retain|adopt|learn|persist|memori[sz]e|write down|note)"
+)
+_KEEP = (
+    rf"(?:{_LEARN}|saving|stored|kept|learned|learnt|add|create|write|copy|put|draft|make|belongs?"
+    r"|permanent|durable|lasting|standard|going forward|from now on|next time|future)"
+)
+_AGENTS = (
+    r"(?:ai|llms?|language models?|agents?|assistants?|copilots?|chatbots?|helpers|automation"
+    r"|automated \w+|reviewers?)"
+)
+_SKILL = r"(?:skills?|skill\.md|skill (?:library|store))"
+_ONE_SKILL = r"(?:\w+\s)?skill\b(?! (?:directory|folder))"
+_AS = r"\b(?:as|a|an|the|this|your|in|into|for)\b"
+# An outright request. Where a tool prints one, a person looks at what is near it. Who says that he
+# remembers something asks for nothing, nor does the name of a file, or who lays out folders.
+_OUTRIGHT = (
+    rf"\b(?<!\bi ){_LEARN}\b[^.\n]{{0,30}}{_AS}[^.\n]{{0,20}}\b{_SKILL}\b",
+    rf"\b(?:create|write|add|put|make)\b[^.\n]{{0,12}}\b(?:a|the|this|your|following)\s{_ONE_SKILL}",
+    rf"\b{_AGENTS}\b[^.\n]{{0,40}}\b(?:should|must|shall|please|to)\b[^.\n]{{0,30}}\b{_LEARN}\b",
+    r"\b(?:agent|x|learned)[-_.](?:agent[-_.])?(?:skill|memory|step|remedy|rule)\b(?![-\w/]*\.\w)",
+    r"\bmerke?n? (?:dir|sie sich)|speicher\w{0,4} [^.\n]{0,30}(?:skill|fahigkeit)",
+    r"\benregistre\w{0,3} [^.\n]{0,20}competence",
+    r"\b(?:guarda|recuerda)\w{0,2} [^.\n]{0,30}habilidad",
+    r"сохрани\w{0,3} навык|запомни",
+    "(?:保存为|记住)[^。\n]{0,10}技能|スキルとして|기술로 저장",
+)
+# What such requests are made of; alone it only makes the words around it suspect.
+_HINTS = (
+    *_OUTRIGHT,
+    rf"\b{_KEEP}\b[^.\n]{{0,60}}\b{_SKILL}\b",
+    rf"\b{_SKILL}\b[^.\n]{{0,40}}\b{_KEEP}\b",
+    rf"\b{_AGENTS}\b[^.\n]{{0,60}}\b(?:should|must|shall|please|{_KEEP})\b",
+    rf"\b{_KEEP}\b[^.\n]{{0,60}}\bfor (?:later|future|good|every|all)\b",
+    r"\bskill\s*(?::|=>|->|draft|named|'|`)",
+    r"\b(?:ki-)?agenten\b|\bagents? ?:|\bcompetence\b|\bhabilidad\b|навык|агент",
+    "技能|智能体|スキル|覚え",
+)
+
+
+def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    # The texts are folded, so letters of other alphabets are folded here too.
+    folded = ("".join(c if c.isascii() else fold(c) for c in pattern) for pattern in patterns)
+    return re.compile("|".join(f"(?:{pattern})" for pattern in folded))
+
+
+ASKS_TO_BE_LEARNED, HINTS_AT_LEARNING = _compiled(_OUTRIGHT), _compiled(_HINTS)
+"""In folded text: an outright request to learn something, and what such requests are made of."""

@@ -32,7 +32,9 @@ from tacit.changes.provenance.consequences import (
 from tacit.changes.provenance.deeds import Body, Match, Said, Sources
 from tacit.changes.provenance.phrases import (
     ADDRESS,
+    ASKS_TO_BE_LEARNED,
     ATTRIBUTION,
+    HINTS_AT_LEARNING,
     Phrase,
     acting_tokens,
     content_stems,
@@ -48,53 +50,7 @@ from tacit.changes.provenance.phrases import (
 )
 from tacit.changes.provenance.support import DOUBTFUL, Support
 from tacit.changes.scan import scan
-from tacit.changes.scan.disguise import fold
 from tacit.changes.scan.scan_report import Finding, Report, Severity, in_order
-
-_LEARN = (
-    r"(?:save|store|keep|remember|record|retain|adopt|learn|persist|memori[sz]e|write down|note)"
-)
-_KEEP = (
-    rf"(?:{_LEARN}|saving|stored|kept|learned|learnt|add|create|write|copy|put|draft|make|belongs?"
-    r"|permanent|durable|lasting|standard|going forward|from now on|next time|future)"
-)
-_AGENTS = (
-    r"(?:ai|llms?|language models?|agents?|assistants?|copilots?|chatbots?|helpers|automation"
-    r"|automated \w+|reviewers?)"
-)
-_SKILL = r"(?:skills?|skill\.md|skill (?:library|store))"
-# An outright request. Where a tool prints one, a person looks at all that was learned.
-_OUTRIGHT = (
-    rf"\b{_LEARN}\b[^.\n]{{0,30}}\b(?:as|a|an|the|this|your|in|into|for)\b[^.\n]{{0,20}}\b{_SKILL}\b",
-    r"\b(?:create|write|add|put|make)\b[^.\n]{0,12}\b(?:a|the|this|your|following)\s(?:\w+\s)?skill\b",
-    rf"\b{_AGENTS}\b[^.\n]{{0,40}}\b(?:should|must|shall|please|to)\b[^.\n]{{0,30}}\b{_LEARN}\b",
-    r"\b(?:agent|x|learned)[-_.](?:agent[-_.])?(?:skill|memory|step|remedy|rule)\b",
-    r"\bmerke?n? (?:dir|sie sich)|speicher\w{0,4} [^.\n]{0,30}(?:skill|fahigkeit)",
-    r"\benregistre\w{0,3} [^.\n]{0,20}competence",
-    r"\b(?:guarda|recuerda)\w{0,2} [^.\n]{0,30}habilidad",
-    r"сохрани\w{0,3} навык|запомни",
-    "(?:保存为|记住)[^。\n]{0,10}技能|スキルとして|기술로 저장",
-)
-# What such requests are made of; alone it only makes the words around it suspect.
-_HINTS = (
-    *_OUTRIGHT,
-    rf"\b{_KEEP}\b[^.\n]{{0,60}}\b{_SKILL}\b",
-    rf"\b{_SKILL}\b[^.\n]{{0,40}}\b{_KEEP}\b",
-    rf"\b{_AGENTS}\b[^.\n]{{0,60}}\b(?:should|must|shall|please|{_KEEP})\b",
-    rf"\b{_KEEP}\b[^.\n]{{0,60}}\bfor (?:later|future|good|every|all)\b",
-    r"\bskill\s*(?::|=>|->|draft|named|'|`)",
-    r"\b(?:ki-)?agenten\b|\bagents? ?:|\bcompetence\b|\bhabilidad\b|навык|агент",
-    "技能|智能体|スキル|覚え",
-)
-
-
-def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    # The texts are folded, so letters of other alphabets are folded here too.
-    folded = ("".join(c if c.isascii() else fold(c) for c in pattern) for pattern in patterns)
-    return re.compile("|".join(f"(?:{pattern})" for pattern in folded))
-
-
-_OUTRIGHT_SIGN, _HINT_SIGN = _compiled(_OUTRIGHT), _compiled(_HINTS)
 
 
 def near_requests(printed: Body, sign: re.Pattern[str]) -> list[Said]:
@@ -124,6 +80,8 @@ LEAST, LEAST_HINTED = 2.0, 1.5
 """The weight below which a phrase says too little to come from anywhere, or from a hint."""
 NEARLY_ALL = 0.85
 """The part that makes a phrase one that was printed, however little it tells."""
+ANY_DOUBT = 0.01
+"""The doubt from which on a phrase waits where an output asked for something to be learned."""
 LEAST_WORDS, FEW_WORDS, LEAST_WRITTEN, HALF_A_WORD = 3, 4, 5, 0.5
 UNSEEN = 0.25
 """The part of a phrase that must have been said or done where not all outputs were looked at."""
@@ -148,9 +106,9 @@ class Witness:
         self._shown = shown_by(sources.done)
         self._typed = typed = [said.text for said in sources.done if said.by == "user"]
         self._spoken = languages(" ".join(typed)).union(*(languages(text, 2) for text in typed))
-        self._requests = Body(near_requests(self._printed, _OUTRIGHT_SIGN))
+        self._requests = Body(near_requests(self._printed, ASKS_TO_BE_LEARNED))
         self._touched = touched("\n".join(typed)[:_MOST_TYPED])
-        self._hinted = Body(near_requests(self._printed, _HINT_SIGN))
+        self._hinted = Body(near_requests(self._printed, HINTS_AT_LEARNING))
         self._outputs = sources.printed
         self._left_out = sources.left_out
         self._handed = sources.handed
@@ -181,16 +139,22 @@ class Witness:
         return Report(in_order([*shown, *self.findings(files)]))
 
     def _noted(self, found: Finding, files: Mapping[str, bytes]) -> Finding:
-        """A finding that a skill reaches for something, as a note where the session did so too."""
+        """A finding that a skill reaches for something, or sets something up that runs later, as a
+        note where the session did so too."""
         lines = files[found.file].decode("utf-8", "replace").split("\n")
         text = lines[found.line - 1] if found.line <= len(lines) else ""
-        if not found.rule.startswith("reach:") or found.severity != "ask":
+        if found.severity != "ask":
             return found
-        named = [folded_text(token) for token in _NAMED.findall(text)]
-        all_named = bool(named) and all(self._deeds.holds(token) for token in named)
-        if not all_named and self._deeds.best(distinct_stems(text)).share < SHOWN:
-            return found
-        return msgspec.structs.replace(found, severity="note")
+        if found.rule.startswith("reach:"):
+            named = [folded_text(token) for token in _NAMED.findall(text)]
+            shown = bool(named) and all(self._deeds.holds(token) for token in named)
+            shown = shown or self._deeds.best(distinct_stems(text)).share >= SHOWN
+        else:
+            set_up = [distinct_stems(lines[part.line - 1]) for part in found.parts]
+            shown = bool(set_up) and all(part.sign == _SET_UP for part in found.parts)
+            shown = shown and min(map(self._part_known, set_up)) >= NEARLY_ALL
+            shown = shown and min(self._deeds.best(told).share for told in set_up) >= SHOWN
+        return msgspec.structs.replace(found, severity="note") if shown else found
 
     def findings(self, files: Mapping[str, bytes]) -> list[Finding]:
         """What came from a tool alone, gravest first; nothing where all has another source."""
@@ -489,7 +453,7 @@ class Witness:
                 return
 
     def _of_the_whole(self, new: Sequence[Phrase], found: Sequence[Finding]) -> Iterator[Finding]:
-        """What speaks against a skill as a whole."""
+        """What speaks against a skill as a whole, and what an output asked to be learned."""
         if any(finding.severity == "block" for finding in found):
             return
         if self._handed and new:
@@ -502,26 +466,28 @@ class Witness:
         if foreign is not None:
             message = "this is in a language in which the user said nothing"
             yield _finding(foreign, "language", "ask", message, rule=EFFECT_RULE)
-        requested = next((phrase for phrase in new if self._is_requested(phrase)), None)
-        if requested is not None:
+        for phrase in filter(self._is_requested, new):
             step = self._requests.texts[0][0]
             message = f"a tool's output asked for something to be learned, in {step}"
-            yield _finding(requested, "planted", "ask", message, _LOOK)
+            yield _finding(phrase, "planted", "ask", message)
         own = next((phrase for phrase in new if not self._is_own(phrase)), None)
         crowded = sum(self._printed.crowded.values())
         if own is not None and (self._left_out or crowded):
             what = f"{self._left_out:,} characters and {crowded:,} places of words were not"
-            message = f"the session printed more than is compared: {what}"
+            message = f"the session has more than is compared: {what}"
             yield _finding(own, "much", "ask", message, _LOOK)
 
     def _is_requested(self, phrase: Phrase) -> bool:
         """Whether it has something of what stands near a request to learn, beyond what was said and
-        done, or is about the same; what is in another language than that may be anything."""
+        done, or is about the same; what is in another language than that may be anything. Nothing
+        that the session leaves no doubt of is of that."""
         if not self._requests.texts or phrase.says_when or self._is_own(phrase):
+            return False
+        if (told := self.weighed(phrase)) and self.support(phrase, told).doubt < ANY_DOUBT:
             return False
         spoken = languages(phrase.without_code, 2)
         if spoken and not spoken & self._requested_in:
-            return True
+            return bool(told or touched(phrase.prose))
         new = [word for word in distinct_stems(phrase.prose) if word not in self._done.vocabulary]
         shared = weight(self._requests.best(new, _WHOLE_SENTENCE).found)
         return shared >= HALF_A_WORD or self._is_about(phrase, self._requests)
@@ -548,6 +514,8 @@ SHOWN, SHOWN_KIND = 0.6, 0.4
 where something of the same kind was done."""
 _OF_MANY_KINDS = ("check", "credential", "install", "network", "permission", "source")
 """Of which one does not show another: who ran `sudo` made nobody an administrator."""
+_SET_UP = "startup-file"
+"""The sign of steering that a command is by itself, whoever asked for it."""
 _LOOK = "a person looks at what was learned from it"
 _NAMED = re.compile(r"[\w~-]*[./@][\w./@~:-]*\w|--[\w-]+")
 """Files, hosts and options, as a line names them."""
@@ -578,7 +546,7 @@ def _is_order(sentence: str) -> bool:
     phrase = Phrase("", 1, sentence)
     if _only_looks(phrase) or is_report(sentence):
         return False
-    requests = _OUTRIGHT_SIGN.search(folded_text(sentence))
+    requests = ASKS_TO_BE_LEARNED.search(folded_text(sentence))
     return bool(requests) or phrase.orders or not is_english(sentence) or _is_written(sentence)
 
 

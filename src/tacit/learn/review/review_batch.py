@@ -161,6 +161,8 @@ class RehearsedChange(msgspec.Struct, frozen=True):
     diff: str
     waits: str
     """Why it would wait for the user; empty where it would land at once."""
+    lines: int = 0
+    """How many of its lines would wait by themselves; the diff is without them."""
 
 
 class ReviewResult(msgspec.Struct, frozen=True):
@@ -229,7 +231,12 @@ def rehearse_now(candidate: ReviewCandidate, store: Store, settings: Settings) -
     found = related_findings(store, stored)
     done = rehearse_review(store.whole(stored.id), wanted, settings, found)
     would = tuple(
-        RehearsedChange(change.skill, preview.diff, preview.asks[0].reason if preview.asks else "")
+        RehearsedChange(
+            change.skill,
+            preview.diff,
+            preview.asks[0].reason if preview.asks else "",
+            preview.lines,
+        )
         for change, preview in done.ready
     )
     outcome = "would change" if would else done.outcome.word

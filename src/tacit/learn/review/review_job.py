@@ -240,7 +240,7 @@ def rehearse_review(
         result = work.run_conversation()
         changes = (*result.ready, *result.unfinished)
         made = [next(work.signings(change, result.origin)) for change in changes]
-        ready = [(change, work.gate.preview(change)) for change in made]
+        ready = [(change, work.gate.preview(change, part=True)) for change in made]
         ready += [(change, work.fact_gate.preview(change)) for change in result.facts]
         return Rehearsed(
             review_outcome(result.report, (), result.refused), result.report, tuple(ready)

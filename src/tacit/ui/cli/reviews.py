@@ -220,6 +220,8 @@ def _write_result(result: "ReviewResult", stored: Stored) -> None:
             click.echo(f"    see: tacit diff {short} · undo: tacit undo {short}")
     for would in result.would:
         waits = f" (would wait: {one_line(would.waits)})" if would.waits else ""
+        if would.lines:
+            waits = f" ({counted(would.lines, 'line')} would wait)"
         click.echo(f"    {click.style(plain(would.skill), bold=True)}{waits}")
         output.write_diff(would.diff)
 
