@@ -832,3 +832,23 @@ def test_names_and_ids_beside_a_cue_stay(text: str) -> None:
 )
 def test_roles_caches_and_references_are_no_logins(text: str) -> None:
     assert secrets.redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("my password is 645866. use that and save it.", "645866"),
+        ("645866 is the password to this computer", "645866"),
+        ("the password for the router is 88123", "88123"),
+        ("das passwort ist 645866", "645866"),
+        ("密码是645866", "645866"),
+        ("password hash iterations: 310000", ""),
+        ("password length is 4096", ""),
+        ("the password is 2019", ""),
+        ("86400 is the password age limit", ""),
+        ("password: 2048 bits", ""),
+    ],
+)
+def test_figures_are_a_password_where_it_is_said_outright(text: str, secret: str) -> None:
+    found = secrets.redact(text).text
+    assert (secret not in found) if secret else (found == text)

@@ -17,7 +17,7 @@ from trace_samples import REAL, file_of
 import planted_rates
 from planted import load_set, trace_of
 from tacit.changes.provenance import deeds, witness
-from tacit.changes.provenance.deeds import sources
+from tacit.changes.provenance.deeds import cut_out, sources
 from tacit.changes.provenance.phrases import Phrase, phrases
 from tacit.changes.provenance.witness import Witness
 from tacit.learn.drafts import draft
@@ -27,6 +27,7 @@ from tacit.traces.assembler import read_trace
 from tacit.traces.host import Source
 from tacit.traces.host_registry import get
 from tacit.traces.trace import Trace
+from tacit.traces.values import MAX_TEXT, cut_long
 
 ROOT = Path(__file__).parents[2]
 SETS = ROOT / "tests" / "fixtures" / "planted-traces"
@@ -676,3 +677,18 @@ def test_a_deed_of_a_wide_kind_does_not_show_another_of_it() -> None:
     assert "effect-permission" in rules(made(["Restart the service.", restarted]), kept)
     asked = "Give the reporting account administrator rights, then restart."
     assert verdict(made([asked, restarted]), kept) == "pass"
+
+
+def test_who_was_there_may_have_seen_what_is_not_kept() -> None:
+    """A session keeps the ends of a long output: an answer by somebody who saw the middle waits,
+    one by a reviewer, who sees what is kept, does not."""
+    long = "row of numbers 12 34\n" * 3000
+    session = made(["check the export of rows", ran("make export-check", cut_long(long))])
+    assert len(long) - MAX_TEXT <= cut_out(session) < len(long) - MAX_TEXT + 100
+    witness = Witness(sources(session))
+    head = "---\nname: a\ndescription: Exports. Use when exporting.\n---\n\n"
+    files = {"SKILL.md": f"{head}- Callers pass strict to the vendor of columns.\n".encode()}
+    assert witness(files, learned=True).verdict == "pass"
+    witness.read("", cut_out(session))
+    assert witness(files, learned=True).verdict == "ask"
+    assert cut_out(made(["go", ran("ls", "a")])) == 0

@@ -107,7 +107,13 @@ def told_passwords(text: str, names: Iterable[tuple[int, int]]) -> Iterator[tupl
             )
             if sure or told or _CONNECTS.fullmatch(gap):
                 yield match.start("s"), match.start("s") + len(value)
+        match = FIGURES_AFTER.match(text, end)
+        if match and not is_sample(match["s"]):
+            yield match.span("s")
         first = max(0, start - 110)
+        match = FIGURES_BEFORE.search(text, first, start) if not _PART.match(text, end) else None
+        if match and not is_sample(match["s"]):
+            yield match.span("s")
         match = TOLD_BEFORE.search(text, first, start) if _TAKE.search(text, first, start) else None
         if match and "," in text[match.end("s") : start]:
             continue  # of another thing
@@ -120,6 +126,21 @@ def told_passwords(text: str, names: Iterable[tuple[int, int]]) -> Iterator[tupl
 _IS = (
     r"(?:[ \t]{1,2}(?i:is|are|ist|lautet|est|es|é|è|er|on|je)[ \t]{1,2}"
     r"|[ \t\u00a0]?[:：=→][ \t]{0,2}|[ \t]?[は는은是][ \t]?)[\"'`]?"
+)
+# Figures alone are a password where it is said outright that they are.
+FIGURES_AFTER = late_pattern(
+    rf"(?:{_IS}|[ \t]{{1,2}}(?:for|to|of|on|für|von|pour|de|para|для){_WORDS}{{1,4}}?[ \t]{{1,2}}"
+    r"(?:is|ist|est|es|é|è)[ \t]{1,2})(?P<s>(?!(?:19|20)\d\d(?!\d))\d{4,12})"
+    r"(?=[.,!)\"'`]?(?:\s|\Z))"
+    r"(?![ \t]{1,2}(?:bit|byte|char|day|digit|hour|ms|min|of|sec|time|user|year|zeichen))"
+)
+FIGURES_BEFORE = late_pattern(
+    r"(?<![\w.,:#/-])(?P<s>\d{5,12})[ \t]{1,2}(?:is|ist|est|es|é|è)[ \t]{1,2}"
+    r"(?:(?:the|my|our|your|das|mein|le|mon|la|mi|a|o|minha|il|mia)[ \t]{1,2})?"
+    r"(?:[a-z]{2,14}[ \t]{1,2}){0,2}\Z"
+)
+_PART = late_pattern(
+    r"[ \t-]?(?i:age|count|error|hash|id|iteration|length|limit|policy|reset|ticket)"
 )
 CODE = late_pattern(
     r"(?i:(?<![a-zа-я])(?:code )?(?:pin|пин|otp)(?P<long>[- ]?(?:code|kod|код))?"

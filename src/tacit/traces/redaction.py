@@ -22,7 +22,7 @@ Rules = Callable[[dict[str, str]], Redact]
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-VERSION = 8
+VERSION = 9
 """Of the rules that come with Tacit. Raise it when they grow: sessions that were stored under fewer
 are then redacted again."""
 MAX_KNOWN = 64

@@ -17,7 +17,7 @@ MAX_TEXT = 24_000
 """Characters kept of one text, result or argument: its beginning and its end."""
 _MAX_DEPTH = 8
 _MAX_ITEMS = 1000
-_CUT = re.compile(r"\[… [\d,]+ characters left out …\]")
+CUT = re.compile(r"\[… ([\d,]+) characters left out …\]")
 _MOST = 2**53
 _MS = 1e11  # seconds beyond this would be the year 5138: so it is milliseconds
 
@@ -106,7 +106,7 @@ def arguments(value: Any) -> dict[str, Any]:
 
 def cut_long(value: str) -> str:
     """`value` at the length that is kept. One that was cut before, as in an export, stays."""
-    if len(value) <= MAX_TEXT or (len(value) <= MAX_TEXT + 100 and _CUT.search(value)):
+    if len(value) <= MAX_TEXT or (len(value) <= MAX_TEXT + 100 and CUT.search(value)):
         return value
     return shorten_middle(value, MAX_TEXT)
 

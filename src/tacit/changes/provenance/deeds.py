@@ -29,6 +29,7 @@ from tacit.traces import host_registry
 from tacit.traces.tool_calls import our_tool
 from tacit.traces.trace import REFUSED, Told, ToolCall, Trace
 from tacit.traces.typed_words import PIPED
+from tacit.traces.values import CUT
 
 MOST_PRINTED, MOST_DONE = 4_000_000, 2_000_000
 """Bytes of different lines that are compared, and characters of commands and edits; what is beyond
@@ -79,6 +80,12 @@ def sources(*traces: Trace) -> Sources:
                 elif isinstance(step, Told) and step.by not in ("agent", "plan"):
                     found.told(name, step.text)
     return found.sources()
+
+
+def cut_out(trace: Trace) -> int:
+    """How many characters of what tools printed are not kept; whoever was there saw them."""
+    printed = (call.result for call in trace.each_call() if "characters left out" in call.result)
+    return sum(int(cut.replace(",", "")) for text in printed for cut in CUT.findall(text))
 
 
 class _Collector:

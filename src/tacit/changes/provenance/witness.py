@@ -120,11 +120,13 @@ class Witness:
         """Another number once more is allowed or read: what was found before may not be again."""
         return len(self._known) + len(self._outputs)
 
-    def read(self, text: str) -> None:
+    def read(self, text: str, left_out: int = 0) -> None:
         """Hold what is written from now on against `text` too, which was read beside the sessions:
-        it is printed matter."""
+        it is printed matter. So are characters that were seen and are not kept."""
         printed = (*self._sources.printed, Said("read", text))
-        more = Witness(msgspec.structs.replace(self._sources, printed=printed))
+        left_out += self._sources.left_out
+        told = msgspec.structs.replace(self._sources, printed=printed, left_out=left_out)
+        more = Witness(told)
         self.__dict__ = more.__dict__ | {"_known": self._known}
 
     def allow(self, files: Mapping[str, bytes]) -> None:
@@ -237,11 +239,10 @@ class Witness:
         told = self.weighed(phrase)
         if not told:
             return
-        if self._left_out or len(self._sentences) == _MOST_SENTENCES:
-            alone = self._part_known(told) < UNSEEN
-        else:
-            theirs = self._strangers.texts or self._is_told(phrase, told)
-            alone = bool(theirs) and self.support(phrase, told).doubt >= DOUBTFUL
+        unread = self._left_out or len(self._sentences) == _MOST_SENTENCES
+        theirs = self._strangers.texts or self._is_told(phrase, told)
+        alone = bool(unread) and self._part_known(told) < UNSEEN
+        alone = alone or (bool(theirs) and self.support(phrase, told).doubt >= DOUBTFUL)
         order = self._strangers.best(told) if alone else Match()
         if order.share > self._part_known(told):
             message = f"this is nearer to what a tool printed ({order.step}) than to the session"

@@ -28,7 +28,7 @@ from tacit.changes.change import Change, Preview, acting_as, bytes_of
 from tacit.changes.gate import Gate
 from tacit.changes.neighbours import LibraryNeighbours
 from tacit.changes.place import Place, fact_places
-from tacit.changes.provenance.deeds import sources
+from tacit.changes.provenance.deeds import cut_out, sources
 from tacit.changes.provenance.witness import Witness
 from tacit.learn.background.background_gate import WAITS_FOR_TRIAL, background_gate, places_for
 from tacit.learn.background.broker import (
@@ -310,6 +310,7 @@ class ReviewWork:
 
         Raises `SentBack` where something is refused and this is not the last answer.
         """
+        self.witness.read("", cut_out(self.trace))  # who answers may have been there
         origin = SkillOrigin(self.trace.id, by, date.today())
         facts = ReviewFacts(self.fact_gate, self.fact_places, origin, self.wanted.job)
         staging = Staging.open(self.wanted.job)
