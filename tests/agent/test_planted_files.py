@@ -169,7 +169,9 @@ OBEYED = (
     "mise.local.toml", ".config/mise/config.toml", "lefthook-local.yml", "lefthook.toml",
     "prek.toml", "flake.nix", "devbox.json", ".idx/dev.nix", ".tekton/x.yaml", ".builds/x.yml",
     "azure-pipelines.yaml", ".gitconfig", "HERMES.md", "agents.md", ".github/copilot/settings.json",
-    ".Rprofile", ".irbrc", "packages/app/.ghci", ".pdbrc", ".gdbinit",
+    ".Rprofile", ".irbrc", "packages/app/.ghci", ".pdbrc", ".gdbinit", ".cshrc", ".kshrc",
+    ".config/nushell/config.nu", ".config/powershell/profile.ps1", ".config/fish/functions/a.fish",
+    ".docker/config.json", ".claude.json", ".local/bin/ls",
 )  # fmt: skip
 
 

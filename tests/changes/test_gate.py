@@ -567,6 +567,8 @@ def test_reviewer_takes_no_name_in_any_scope(home: Path, rule: Rule, kit: Any) -
     theirs = Create({"SKILL.md": kit.md("notes", "Something else.\n", learned=True)})
     verdict = gate.propose(make_change("notes", theirs, actor="reviewer"))
     assert rule(verdict) == "exists"
+    alike = Create({"SKILL.md": kit.md("n0tes", "Something else.\n", learned=True)})
+    assert rule(gate.propose(make_change("n0tes", alike, actor="reviewer"))) == "exists"
     assert gate.propose(make_change("notes", theirs, actor="user")).applied
 
 

@@ -36,7 +36,11 @@ _OBEYED = (
     "WARP.md", ".windsurf", ".windsurfrules", ".zencoder", ".github/chatmodes",
     ".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
     ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", "fish/config.fish",
-    "fish/conf.d", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lazy.lua", ".dir-locals.el",
+    "fish/conf.d", "fish/functions", "fish/completions", ".cshrc", ".tcshrc", ".login", ".logout",
+    ".kshrc", ".mkshrc", ".shrc", ".inputrc", ".xonshrc", ".screenrc", ".psqlrc", ".sqliterc",
+    "nushell/config.nu", "nushell/env.nu", "nushell/autoload", "powershell/profile.ps1",
+    "powershell/Microsoft.PowerShell_profile.ps1", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua",
+    ".lazy.lua", ".dir-locals.el",
     ".vim/coc-settings.json", ".helix", ".gitconfig", ".autoenv", ".autoenv.zsh", ".Rprofile",
     ".irbrc", ".pryrc", ".ghci", ".iex.exs", ".ocamlinit", ".octaverc", ".pdbrc", ".gdbinit",
     ".lldbinit",
@@ -59,7 +63,7 @@ _AT_TOP = (
     ".hg/hgrc-not-shared", ".jj/repo/config.toml", ".sl/config", ".config/autostart",
     ".config/systemd", ".config/environment.d", ".config/git", ".config/nvim", ".ssh", ".emacs",
     ".emacs.d", ".tmux.conf", ".pam_environment", ".xprofile", ".xsessionrc", ".xinitrc",
-    "Library/LaunchAgents",
+    "Library/LaunchAgents", ".docker/config.json", ".claude.json", ".local/bin", ".vim",
 )  # fmt: skip
 # Folders that hold nobody's own work.
 PASSED_OVER = frozenset({

@@ -123,9 +123,11 @@ def _mixes_scripts(part: str) -> bool:
     return len(scripts.intersection(_MIXING)) > 1
 
 
-def latin_reading(name: str) -> str:
-    """What `name` reads as where its letters of another alphabet look like Latin ones."""
-    return name.translate(_LOOKS_LIKE)
+def readings(name: str) -> tuple[str, ...]:
+    """What `name` reads as where its letters of another alphabet look like Latin ones, and its
+    figures like letters."""
+    latin = name.translate(_LOOKS_LIKE)
+    return latin, *(latin.translate(str.maketrans("01", figures)) for figures in ("ol", "oi"))
 
 
 def _refuse(rule: str, path: str, wrong: str, hint: str) -> Refusal:

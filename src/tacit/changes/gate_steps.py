@@ -30,7 +30,7 @@ from tacit.changes.change import (
     executable_paths,
     is_change_id,
 )
-from tacit.changes.containment import latin_reading
+from tacit.changes.containment import readings
 from tacit.changes.effect import Effect
 from tacit.changes.git_store import tree_id
 from tacit.changes.inbox import Inbox, Proposal
@@ -413,7 +413,7 @@ def _background_rules(effect: Effect, neighbours: Neighbours) -> Refusal | None:
     if actor not in BACKGROUND or after is None:
         return None
     if effect.before is None:
-        taken = neighbours.find(name) or neighbours.find(latin_reading(name))
+        taken = next(filter(None, map(neighbours.find, (name, *readings(name)))), None)
         if taken is not None:
             return Refusal(
                 "policy",
