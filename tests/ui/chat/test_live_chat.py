@@ -34,6 +34,8 @@ def test_history_is_walked_and_kept(tmp_path: Path) -> None:
     assert again.entries == ["one", "two\nlines"]
     assert [again.back("draft"), again.back(""), again.back("")] == ["two\nlines", "one", None]
     assert [again.forward(), again.forward(), again.forward()] == ["two\nlines", "draft", None]
+    history.add("my password is Kx7vQ2mLw9Zr")
+    assert "Kx7vQ2mLw9Zr" not in (tmp_path / "h").read_text()
 
 
 @given(st.binary(max_size=200))

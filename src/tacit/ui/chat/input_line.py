@@ -16,6 +16,7 @@ from tacit.agent.activation import SLASH_WORD
 from tacit.base import paths
 from tacit.base.display import one_line
 from tacit.base.paths import make_private
+from tacit.base.secrets import clean
 
 if TYPE_CHECKING:
     from tacit.skills.library import Entry
@@ -240,7 +241,7 @@ class InputHistory:
         return found
 
     def _append(self, text: str) -> None:
-        line = json.dumps(text).encode() + b"\n"
+        line = json.dumps(clean(text)).encode() + b"\n"  # no secret is kept for later
         try:
             make_private(os.path.dirname(self.path))
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
