@@ -52,6 +52,7 @@ FRESH = (
     "eighteenth",
     "nineteenth",
     "twentieth",
+    "twentyfirst",
 )
 BEGIN, END = "<!-- rates -->", "<!-- /rates -->"
 Turns = list[list[str | Step]]
