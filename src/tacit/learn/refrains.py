@@ -97,9 +97,12 @@ def returns(voices: Voices) -> Iterator[tuple[Returns, list[int]]]:
         for term in dict.fromkeys((*own, *pairwise(own))):
             groups[term].append(at)
     sessions = [trace.id for trace, _ in voices.said]
+    asks = [_asks(said) for _, said in voices.said]
     heard = len(set(sessions))
     for group in groups.values():
-        asking = [at for at in group if _asks(voices.said[at][1])]
+        if len(group) < _FEWEST:
+            continue
+        asking = [at for at in group if asks[at]]
         from_ = {sessions[at] for at in asking}
         if len(from_) < max(_FEWEST, heard // _RARE):
             continue
