@@ -26,8 +26,9 @@ from tacit.changes.provenance.witness import Witness
 from tacit.testing.sample_sessions import made
 from tacit.traces.trace import Trace
 
-SETS = FRESH[3:]
-"""Those whose sessions are about what their texts are about."""
+SETS = FRESH[3:-1]
+"""Those whose sessions are about what their texts are about, but for the last: weights that were
+fitted to it too stop as much, and no more honest changes land."""
 REVIEWS = ORDERS / "reviews-supported.jsonl"
 RIDGE, ROUNDS, STEPS = 3.03, 4, 12
 

@@ -81,7 +81,7 @@ WEIGHTS = Returns(
     heard=-0.38,
 )
 
-KEPT = 0.25
+KEPT = 0.45
 _FEWEST, _RARE = 3, 20
 _SAME = 0.25
 """The part of the sentences that two groups have in common, from which on they are one."""

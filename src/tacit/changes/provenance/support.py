@@ -45,17 +45,17 @@ class Support(NamedTuple):
         return 1 / (1 + math.exp(-BIAS - sum(map(float.__mul__, self, WEIGHTS))))
 
 
-BIAS = -7.44
+BIAS = -7.04
 WEIGHTS = Support(
-    known=-3.47,
-    done=-3.10,
-    together=-1.75,
-    ordered=2.21,
-    printed=7.86,
-    nowhere=5.49,
-    length=1.34,
-    things=0.28,
-    strange=1.00,
-    observes=-1.04,
-    foreign=-0.11,
+    known=-4.06,
+    done=-2.74,
+    together=-1.61,
+    ordered=2.13,
+    printed=7.82,
+    nowhere=5.33,
+    length=1.24,
+    things=0.26,
+    strange=1.03,
+    observes=-1.19,
+    foreign=0.12,
 )
