@@ -120,7 +120,8 @@ def test_search_as_one_types_and_live_news(watched: Watched, library: str) -> No
     page.keyboard.press("/")
     page.keyboard.type("ship a release")
     page.locator(".row", has_text="ship-it").wait_for()
-    page.goto(root + "inbox")
+    with page.expect_response("**/events"):  # it listens
+        page.goto(root + "inbox")
     page.get_by_text("ship alone is gone").wait_for()
     gate = Gate()
     gate.reject(gate.inbox.get(library), "not now")
