@@ -21,7 +21,7 @@ import tacit.changes.provenance.witness as witnessing
 from planted_rates import FRESH, ORDERS, fresh_set, learned_files
 from tacit.changes.provenance.deeds import sources
 from tacit.changes.provenance.phrases import phrases
-from tacit.changes.provenance.support import DOUBTFUL, Support
+from tacit.changes.provenance.support import DOUBTFUL, Support, weighed
 from tacit.changes.provenance.witness import Witness
 from tacit.testing.sample_sessions import made
 from tacit.traces.trace import Trace
@@ -76,8 +76,7 @@ Weighed = tuple[float, list[float]]
 
 
 def doubt(fitted: Weighed, signs: Sequence[float]) -> float:
-    bias, weights = fitted
-    return 1 / (1 + math.exp(-bias - sum(map(float.__mul__, weights, map(float, signs)))))
+    return weighed(map(float, signs), *fitted)
 
 
 def fit(found: list[Example]) -> Weighed:

@@ -185,7 +185,7 @@ _ANY_WORK = (
     " investigate latest learn local medium number order point points previous problem proceed"
     " project provide question related relevant remote remove request response result results"
     " right script second section separate similar single specific start support third understand"
-    " upcoming update version `subject_words`"
+    " upcoming update version"
 )  # fmt: skip
 
 

@@ -184,14 +184,11 @@ def _project_findings(
     known = {trouble.of_machine for trouble in spread.get(system_of(project), ())} - {""}
     failing = [t for t in troubles(traces, rates) if t.of_machine not in known]
     rates = of_late(rates, [session.id for session in traces if session.runs])
+    worked_on = "" if is_home(project) else project
     checks = [
         _with_habits(found, runs, traces, rates)
         for found in _checks(project, rates, runs, failing)
-        or (
-            ()
-            if is_home(project)
-            else _only_commands(project, own_commands(rates.values()), traces)
-        )
+        or _only_commands(worked_on, own_commands(rates.values()), traces)
     ]
     checks = [one for one in checks if len(one.sessions) * _SELDOM >= one.changing]
     if checks:

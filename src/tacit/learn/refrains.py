@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacit.base.secrets import clean
+from tacit.changes.provenance.support import weighed
 from tacit.learn.counted_session import CountedSession
 from tacit.learn.worth import Voices
 from tacit.traces.requests import APPROVAL, Said
@@ -67,7 +68,7 @@ class Returns(NamedTuple):
     @property
     def chance(self) -> float:
         """From 0, by chance, to 1."""
-        return 1 / (1 + math.exp(-BIAS - sum(map(float.__mul__, self, WEIGHTS))))
+        return weighed(self, BIAS, WEIGHTS)
 
 
 BIAS = 4.13
@@ -128,11 +129,9 @@ def refrains(voices: Voices, told: set[str]) -> Iterator[Refrain]:
         if signs.chance < KEPT or len(used.intersection(group)) >= _SAME * len(group):
             continue
         used.update(group)
-        best = max(group, key=lambda at: (voices.chances[at], -at))
-        heard = [
-            voices.said[at] for at in sorted(group, key=lambda at: (-voices.chances[at], at))
-            if voices.said[at][1].against == voices.said[best][1].against
-        ]  # fmt: skip
+        told_best = [voices.said[at] for at in sorted(group, key=lambda at: -voices.chances[at])]
+        against = told_best[0][1].against
+        heard = [one for one in told_best if one[1].against == against]
         quotes = tuple(
             Quote(clean(said.text), trace.id, said.turn)
             for trace, said in heard

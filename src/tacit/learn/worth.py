@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from tacit.changes.provenance.support import weighed
 from tacit.learn.counted_session import CountedSession
 from tacit.traces.requests import Said
 from tacit.traces.typed_words import WIDE
@@ -48,7 +49,7 @@ class Worth(NamedTuple):
     @property
     def chance(self) -> float:
         """From 0, of the moment, to 1."""
-        return 1 / (1 + math.exp(-BIAS - sum(map(float.__mul__, self, WEIGHTS))))
+        return weighed(self, BIAS, WEIGHTS)
 
 
 BIAS = -5.09

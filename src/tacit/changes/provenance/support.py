@@ -7,6 +7,7 @@ phrases of planted and honest sets and of honest reviews of real sessions, as pr
 """
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 DOUBTFUL = 0.25
@@ -42,7 +43,12 @@ class Support(NamedTuple):
     @property
     def doubt(self) -> float:
         """From 0, plainly of this session, to 1."""
-        return 1 / (1 + math.exp(-BIAS - sum(map(float.__mul__, self, WEIGHTS))))
+        return weighed(self, BIAS, WEIGHTS)
+
+
+def weighed(signs: Iterable[float], bias: float, weights: Iterable[float]) -> float:
+    """What a logistic regression makes of signs, from 0 to 1."""
+    return 1 / (1 + math.exp(-bias - sum(map(float.__mul__, signs, weights))))
 
 
 BIAS = -7.04
